@@ -20,7 +20,7 @@ use serde_json::Value;
 pub(crate) use envelope::Envelope;
 
 use crate::{
-    claims::{Difference, Key},
+    claims::{Difference, Key, other_link},
     results::Results,
 };
 
@@ -67,14 +67,9 @@ impl Mark {
     }
 }
 
-/// A state without what depends on how it was computed, and without digests, which a certificate has elsewhere.
-pub(crate) fn plain(state: v1::ReplicaState) -> v1::ReplicaState {
-    v1::ReplicaState { exposed: Vec::new(), recomputations: Vec::new(), chain: None, ..state }
-}
-
 impl Certified {
     pub(crate) fn of(replica: &Replica, marks: Vec<Mark>) -> Self {
-        Self { digest: replica.digest(), end: plain(replica.save()), links: replica.links().to_vec(), marks }
+        Self { digest: replica.digest(), end: replica.save(), links: replica.links().to_vec(), marks }
     }
 
     /// The state after a piece, counted from 0.
@@ -172,10 +167,11 @@ impl Certificate {
                 );
             }
             if is_last {
-                let last = it.links.last().map(|link| (link.rows, link.digest));
-                return match last == Some((replica.history().len() as u64, claimed)) {
+                let last = replica.links().last().map(|link| (link.rows, link.digest));
+                let fits = last == Some((replica.history().len() as u64, claimed)) && replica.links() == it.links;
+                return match fits {
                     true => Ok(replica),
-                    false => of(round, "the last digest of the rounds is not that of the replica".into()),
+                    false => of(round, "the digests of the rounds do not fit the state".into()),
                 };
             }
         }
@@ -206,18 +202,23 @@ impl Certificate {
         None
     }
 
-    /// Compares a replica after a piece was computed with the certificate.
+    /// Compares a replica after a piece was computed with the certificate. The division into rounds is not part of a result,
+    /// so the number of rounds is not compared.
     pub(crate) fn check_end(&self, it: &Certified, piece: usize, replica: &Replica) -> Option<Difference> {
         let ([from, to], is_last) = (it.rounds_of(piece), piece == it.marks.len());
-        let links = it.links.iter().filter(|link| link.round > from && (is_last || link.round <= to));
-        let what = if plain(replica.save()) != it.after(piece) {
-            "the state is given as another one than the computed one".into()
-        } else if !links.eq(replica.links()) {
-            format!("the digests of the rounds from {} on are given as other ones than the computed ones", from + 1)
-        } else {
-            return None;
+        let of = |what: String| {
+            Some(Difference {
+                replica: Some((it.end.arm.clone(), it.end.replica)),
+                round: Some(replica.rounds()),
+                what,
+            })
         };
-        Some(Difference { replica: Some((it.end.arm.clone(), it.end.replica)), round: Some(to), what })
+        let claimed = it.marks.get(piece).map_or(it.digest, |mark| mark.digest);
+        if replica.digest() != claimed {
+            return of(format!("the digest is given as {claimed}, but the computed one is {}", replica.digest()));
+        }
+        let links = it.links.iter().filter(|link| link.round > from && (is_last || link.round <= to));
+        other_link("the certificate", &links.copied().collect::<Vec<Link>>(), replica.links()).and_then(of)
     }
 }
 

@@ -30,6 +30,7 @@ impl Certificate {
         let digest = self.digest.to_string();
         let hash = digest.strip_prefix("r1:").unwrap_or(&digest);
         let run = json!({"name": RUN, "digest": {RUN_HASH: hash}});
+        let subjects: Vec<Value> = std::iter::once(run).chain(self.files.iter().map(file)).collect();
         let mut predicate = self.about.clone();
         predicate["experiment"] = self.config.kind.name.into();
         predicate["configuration"] = self.config.to_toml().into();
@@ -38,7 +39,7 @@ impl Certificate {
         predicate["replicas"] = self.replicas.iter().map(replica_to_json).collect();
         json!({
             "_type": STATEMENT,
-            "subject": [run].into_iter().chain(self.files.iter().map(file)).collect::<Value>(),
+            "subject": subjects,
             "predicateType": format!("{PREDICATE}{VERSION}"),
             "predicate": predicate,
         })
@@ -152,7 +153,7 @@ fn replica_of_json(json: &Value, columns: usize) -> Option<Certified> {
         && json["replica"] == end.replica
         && json["rounds"] == end.rounds
         && json["rows"] == end.history.len();
-    let is_plain = end.exposed.is_empty() && end.recomputations.is_empty() && end.chain.is_none();
+    let is_plain = end.exposed.is_empty() && end.recomputations.is_empty();
     let is_finite = |row: &v1::HistoryRow| row.values.len() == columns && row.values.iter().all(|it| it.is_finite());
     let rises = marks.is_sorted_by(|one, next| one.rounds < next.rounds && one.rows <= next.rows)
         && marks.iter().all(|mark| (1..=end.rounds).contains(&mark.rounds) && mark.rows <= end.history.len());

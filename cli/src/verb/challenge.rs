@@ -186,10 +186,8 @@ fn one_piece(
         None => Replica::start(config, arm, it.end.replica),
         Some(before) => Replica::restore(config, &it.after(before)).map_err(anyhow::Error::msg)?,
     };
-    // A round in which a replica fails does not count.
-    let fails = piece == it.marks.len() && !it.end.failure.is_empty();
-    let to = it.rounds_of(piece)[1] + u64::from(fails);
-    while replica.rounds() < to && !replica.is_finished() {
+    let (is_last, [_, to]) = (piece == it.marks.len(), it.rounds_of(piece));
+    while !replica.is_finished() && (is_last || replica.rounds() < to) {
         let before = replica.history().len();
         advance(&mut replica, programs)?;
         rounds.fetch_add(1, Ordering::Relaxed);
