@@ -31,7 +31,7 @@ pub(crate) const CERTIFICATE_BYTES_MAX: usize = 1 << 28;
 pub(crate) struct Certificate {
     pub(crate) config: Config,
     pub(crate) digest: ResultDigest,
-    /// When, by which build and in which environment, as JSON. No check uses it.
+    /// When, by which build and in which environment, as JSON. No replica is compared with it.
     pub(crate) about: Value,
     /// All replicas, in order of arm, then number.
     pub(crate) replicas: Vec<Certified>,
@@ -142,49 +142,36 @@ impl Certificate {
         })
     }
 
+    /// The replica at its end, if its states fit their digests.
     fn check_replica(&self, it: &Certified) -> Result<Replica, Difference> {
-        let of = |round: u64, what: String| {
-            Err(Difference { replica: Some((it.end.arm.clone(), it.end.replica)), round: Some(round), what })
-        };
-        for piece in 0..=it.marks.len() {
-            let (is_last, [_, round]) = (piece == it.marks.len(), it.rounds_of(piece));
-            let state = it.after(piece);
-            let replica = match Replica::restore(&self.config, &state) {
-                Ok(replica) => replica,
-                Err(why) => return of(round, format!("the state is not possible with these settings: {why}")),
-            };
-            if replica.is_finished() != is_last {
-                return of(
-                    round,
-                    if is_last { "the replica is not finished" } else { "the replica has ended before" }.into(),
-                );
-            }
-            let claimed = it.marks.get(piece).map_or(it.digest, |mark| mark.digest);
-            if replica.digest() != claimed {
-                return of(
-                    round,
-                    format!("the digest is given as {claimed}, but state and rows have {}", replica.digest()),
-                );
-            }
-            if is_last {
-                let last = replica.links().last().map(|link| (link.rows, link.digest));
-                let fits = last == Some((replica.history().len() as u64, claimed)) && replica.links() == it.links;
-                return match fits {
-                    true => Ok(replica),
-                    false => of(round, "the digests of the rounds do not fit the state".into()),
-                };
-            }
+        for (piece, mark) in it.marks.iter().enumerate() {
+            self.check_state(&it.after(piece), mark.digest, false)?;
         }
-        unreachable!("the last piece returns")
+        let replica = self.check_state(&it.end, it.digest, true)?;
+        let last = replica.links().last().map(|link| (link.rows, link.digest));
+        if last == Some((replica.history().len() as u64, it.digest)) && replica.links() == it.links {
+            return Ok(replica);
+        }
+        Err(of_replica(&it.end, it.end.rounds, "the digests of the rounds do not fit the state".into()))
+    }
+
+    /// The replica in a state, if it has this digest and is finished or not.
+    fn check_state(&self, state: &v1::ReplicaState, claimed: ResultDigest, ends: bool) -> Result<Replica, Difference> {
+        let what = match Replica::restore(&self.config, state) {
+            Err(why) => format!("the state is not possible with these settings: {why}"),
+            Ok(replica) if replica.digest() != claimed => {
+                format!("the digest is given as {claimed}, but state and rows have {}", replica.digest())
+            }
+            Ok(replica) if replica.is_finished() == ends => return Ok(replica),
+            Ok(_) if ends => "the replica is not finished".into(),
+            Ok(_) => "the replica ends here, but rounds follow".into(),
+        };
+        Err(of_replica(state, state.rounds, what))
     }
 
     /// Compares what is computed of a piece with the certificate: rows from `before` on after each round.
     pub(crate) fn check_rows(&self, it: &Certified, replica: &Replica, before: usize) -> Option<Difference> {
-        let of = |what: String| Difference {
-            replica: Some((it.end.arm.clone(), it.end.replica)),
-            round: Some(replica.rounds()),
-            what,
-        };
+        let of = |what: String| of_replica(&it.end, replica.rounds(), what);
         for (at, row) in replica.history().iter().enumerate().skip(before) {
             let Some(claimed) = it.end.history.get(at) else {
                 return Some(of(format!("the certificate has only {} of the rows", it.end.history.len())));
@@ -206,13 +193,7 @@ impl Certificate {
     /// so the number of rounds is not compared.
     pub(crate) fn check_end(&self, it: &Certified, piece: usize, replica: &Replica) -> Option<Difference> {
         let ([from, to], is_last) = (it.rounds_of(piece), piece == it.marks.len());
-        let of = |what: String| {
-            Some(Difference {
-                replica: Some((it.end.arm.clone(), it.end.replica)),
-                round: Some(replica.rounds()),
-                what,
-            })
-        };
+        let of = |what: String| Some(of_replica(&it.end, replica.rounds(), what));
         let claimed = it.marks.get(piece).map_or(it.digest, |mark| mark.digest);
         if replica.digest() != claimed {
             return of(format!("the digest is given as {claimed}, but the computed one is {}", replica.digest()));
@@ -220,6 +201,11 @@ impl Certificate {
         let links = it.links.iter().filter(|link| link.round > from && (is_last || link.round <= to));
         other_link("the certificate", &links.copied().collect::<Vec<Link>>(), replica.links()).and_then(of)
     }
+}
+
+/// A difference in a replica after a round.
+fn of_replica(state: &v1::ReplicaState, round: u64, what: String) -> Difference {
+    Difference { replica: Some((state.arm.clone(), state.replica)), round: Some(round), what }
 }
 
 /// The files that follow from results, each with its hash.

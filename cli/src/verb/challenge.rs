@@ -36,8 +36,8 @@ rows, digests, and the hashes of history.csv and the champions. Then pieces of t
 certificate and TEXT, and computed from the states before them. Whoever made the certificate could not know the draw if \
 TEXT did not exist then: take a random text that was published later, such as the draw of a lottery.
 
-A forger who changed one piece is found with the probability of the share, and one who changed many almost surely; the chances \
-are printed. The same certificate, text and share always give the same draw.
+A forger is found if a forged piece is drawn: with the probability of the share if it is a single one, and almost surely if \
+there are many. The chances are printed. The same certificate, text and share always give the same draw.
 
 Examples:
   evoxo challenge certificate.json --seed \"lotto 2026-11-28: 4 8 15 16 23\"
@@ -101,31 +101,47 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         Err(difference) => found.differences.push(difference),
         Ok(results) => {
             found.differences.extend(against(arguments, registry, &certificate, results)?);
-            found.drawn = draw(&all, hash, &arguments.seed, arguments.share);
+            let rounds: Vec<u64> = all.iter().map(|(at, piece)| length(&certificate, *at, *piece)).collect();
+            found.drawn = draw(&rounds, hash, &arguments.seed, arguments.share).into_iter().map(|at| all[at]).collect();
             compute(&mut found, registry)?;
         }
     }
     found.print()
 }
 
-/// The pieces that this text draws from a certificate with this hash: those with the least hashes of certificate, text and
-/// place.
-fn draw(all: &[(usize, usize)], hash: Digest, text: &str, millionths: u32) -> Vec<(usize, usize)> {
-    let rank = |place: usize| {
-        Digest::of_pieces([b"evoxo challenge".as_slice(), &hash.0, text.as_bytes(), &(place as u64).to_le_bytes()])
-    };
-    let mut ranked: Vec<(Digest, usize)> = (0..all.len()).map(|place| (rank(place), place)).collect();
-    ranked.sort_unstable();
-    let count = (all.len() as u64 * u64::from(millionths) + 500_000) / 1_000_000;
-    ranked.truncate((count as usize).max(1));
-    let mut places: Vec<usize> = ranked.into_iter().map(|(_, place)| place).collect();
-    places.sort_unstable();
-    places.into_iter().map(|place| all[place]).collect()
+/// The pieces that this text draws from a certificate with this hash, if they have these numbers of rounds. The piece in which
+/// a random round lies is drawn, so a forger gains nothing from putting many rounds into one piece.
+fn draw(rounds: &[u64], hash: Digest, text: &str, millionths: u32) -> Vec<usize> {
+    let count = (rounds.len() as u64 * u64::from(millionths) + 500_000) / 1_000_000;
+    if count >= rounds.len() as u64 {
+        return (0..rounds.len()).collect();
+    }
+    let mut left: Vec<(usize, u128)> = rounds.iter().map(|rounds| u128::from(*rounds).max(1)).enumerate().collect();
+    let mut drawn = Vec::new();
+    for number in 0..count.max(1) {
+        let pieces = [b"evoxo challenge".as_slice(), &hash.0, text.as_bytes(), &number.to_le_bytes()];
+        let random = Digest::of_pieces(pieces).0.iter().take(16).fold(0, |sum, byte| sum << 8 | u128::from(*byte));
+        let mut round = random % left.iter().map(|(_, rounds)| rounds).sum::<u128>();
+        let place = left.iter().position(|(_, rounds)| match round.checked_sub(*rounds) {
+            Some(rest) => {
+                round = rest;
+                false
+            }
+            None => true,
+        });
+        drawn.push(left.remove(place.expect("the round is less than their sum")).0);
+    }
+    drawn.sort_unstable();
+    drawn
 }
 
-/// The probability that a draw of `drawn` out of `all` pieces has none of those that were forged.
-fn missed(all: usize, drawn: usize, forged: usize) -> f64 {
-    (0..drawn).map(|at| all.saturating_sub(forged + at) as f64 / (all - at) as f64).product()
+/// The shares of forged rounds for which the chance to miss all of them is given.
+const FORGED: [f64; 3] = [0.05, 0.1, 0.5];
+
+/// The most that the probability can be that none of `drawn` out of `all` pieces is forged, if the forged ones have this share
+/// of the rounds.
+fn missed(all: usize, drawn: usize, forged: f64) -> f64 {
+    if drawn == all { 0.0 } else { (0..drawn).map(|_| 1.0 - forged).product() }
 }
 
 /// Compares a run's directory with the certificate.
@@ -211,12 +227,10 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The numbers of forged pieces for which the chance to miss them all is given: one, a tenth, a half.
-    fn chances(&self) -> Vec<(usize, f64)> {
-        let all = self.certificate.pieces().len();
-        let mut forged = vec![1, all.div_ceil(10), all.div_ceil(2)];
-        forged.dedup();
-        forged.into_iter().map(|forged| (forged, missed(all, self.drawn.len(), forged))).collect()
+    /// The chance to miss a forgery, by its share of the rounds.
+    fn chances(&self) -> impl Iterator<Item = (f64, f64)> {
+        let (all, drawn) = (self.certificate.pieces().len(), self.drawn.len());
+        FORGED.into_iter().map(move |forged| (forged, missed(all, drawn, forged)))
     }
 
     fn of_rounds(&self) -> u64 {
@@ -237,6 +251,8 @@ impl Found<'_> {
             let [from, to] = it.rounds_of(*piece);
             json!({"arm": it.end.arm, "replica": it.end.replica, "after_round": from, "to_round": to})
         };
+        let chances = self.chances().map(|(forged, chance)| json!({"forged_share": forged, "chance": chance}));
+        let chances: Value = chances.collect();
         json!({
             "as_computed": self.differences.is_empty(),
             "digest": self.certificate.digest.to_string(),
@@ -249,7 +265,7 @@ impl Found<'_> {
             "of_rounds": self.of_rounds(),
             "seed": self.arguments.seed,
             "drawn": self.drawn.iter().map(drawn).collect::<Value>(),
-            "chance_to_miss": self.chances().iter().map(|(forged, chance)| json!({"forged_pieces": forged, "chance": chance})).collect::<Value>(),
+            "chance_to_miss": chances,
             "differences": self.differences.iter().map(Difference::to_json).collect::<Value>(),
         })
     }
@@ -272,12 +288,9 @@ impl Found<'_> {
         };
         self.differences.iter().for_each(|difference| text += &format!("  {difference}\n"));
         if self.differences.is_empty() {
-            let chance = |(forged, chance): (usize, f64)| {
-                let forged = if forged == 1 { "1 forged piece".into() } else { format!("{forged} forged pieces") };
-                format!("{forged} with a chance of {:.1} %", 100.0 * chance)
-            };
-            let chances: Vec<String> = self.chances().into_iter().map(chance).collect();
-            text += &format!("a draw of this size misses {}\n", chances.join(", "));
+            let chance = |(forged, chance): (f64, f64)| format!("{:.0} % with {:.1} %", 100.0 * forged, 100.0 * chance);
+            let chances = self.chances().map(chance).collect::<Vec<String>>().join(", ");
+            text += &format!("the chance to miss forged pieces, by their share of all rounds, is at most: {chances}\n");
         }
         let made = self.certificate.about["made"].as_str().unwrap_or("an unknown time");
         text += &match (&self.signer, self.arguments.trust.is_some()) {
@@ -297,24 +310,25 @@ mod tests {
 
     #[test]
     fn draws_have_the_asked_size_and_depend_on_certificate_and_text() {
-        let all: Vec<(usize, usize)> = (0..60).map(|at| (at / 3, at % 3)).collect();
-        let draw = |hash: &[u8], text: &str, percent: u32| draw(&all, Digest::of(hash), text, percent * 10_000);
-        assert_eq!([5, 1, 100].map(|percent| draw(b"a", "x", percent).len()), [3, 1, 60]);
-        let first = draw(b"a", "x", 20);
-        assert!(first == draw(b"a", "x", 20) && first.is_sorted_by(|one, next| one < next));
-        assert!(first != draw(b"a", "y", 20) && first != draw(b"b", "x", 20));
-        // Each piece is as likely as any other.
-        let mut counts = [0; 60];
+        let rounds = [7; 60];
+        let of = |hash: &[u8], text: &str, percent: u32| draw(&rounds, Digest::of(hash), text, percent * 10_000);
+        assert_eq!([5, 1, 99, 100].map(|percent| of(b"a", "x", percent).len()), [3, 1, 59, 60]);
+        let first = of(b"a", "x", 20);
+        assert!(first == of(b"a", "x", 20) && first.is_sorted_by(|one, next| one < next));
+        assert!(first != of(b"a", "y", 20) && first != of(b"b", "x", 20));
+        // Each round is as likely as any other, and a piece without rounds can be drawn too.
+        let rounds = [30, 10, 10, 0, 50];
+        let mut counts = [0; 5];
         for text in 0..2000 {
-            draw(b"a", &text.to_string(), 5).iter().for_each(|(at, piece)| counts[3 * at + piece] += 1);
+            draw(&rounds, Digest::of(b"a"), &text.to_string(), 200_000).iter().for_each(|at| counts[*at] += 1);
         }
-        assert!(counts.iter().all(|count| (60..=140).contains(count)), "{counts:?}");
+        let near = |count: i32, of: i32| (count - of).abs() < 100;
+        assert!(near(counts[0], 594) && near(counts[1], 198) && near(counts[4], 990) && counts[3] > 0, "{counts:?}");
     }
 
     #[test]
-    fn the_chance_to_miss_follows_from_the_sizes() {
-        assert!((missed(20, 1, 1) - 0.95).abs() < 1e-12 && (missed(20, 1, 10) - 0.5).abs() < 1e-12);
-        assert!((missed(10, 3, 5) - 10.0 / 120.0).abs() < 1e-12);
-        assert_eq!([missed(20, 20, 1), missed(4, 3, 2)], [0.0, 0.0]);
+    fn the_chance_to_miss_falls_with_each_drawn_piece() {
+        assert!((missed(20, 1, 0.05) - 0.95).abs() < 1e-12 && (missed(20, 3, 0.5) - 0.125).abs() < 1e-12);
+        assert_eq!(missed(20, 20, 0.05), 0.0);
     }
 }
