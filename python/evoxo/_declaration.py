@@ -181,7 +181,9 @@ class Declaration:
         except TypeError:
             values = [given]
         if len(values) != len(names):
-            hint = "" if key == "f" else f": return evoxo.Result(f, {key}=[...])"
+            others = [letter for letter, given in (("g", self.constraints), ("m", self.measures)) if given]
+            result = ", ".join(["f", *(f"{letter}=[...]" for letter in others)])
+            hint = f": return evoxo.Result({result})" if others else ""
             returned, wanted = counted(len(values), "number"), counted(len(names), what[:-1])
             raise WrongAnswer(f"candidate {candidate}: {self.name} returned {returned} for {wanted}{hint}")
         numbers = []

@@ -70,9 +70,10 @@ pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
     Raw { text, place: WrittenAt::Line(line) }
 }
 
-/// A number in a list, as written.
+/// A number in a list, as written, or as text.
 fn number(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
+        DeValue::String(text) if !text.contains(',') => Ok(text.to_string()),
         DeValue::Integer(integer) => integer_text(integer),
         DeValue::Float(float) => Ok(float.as_str().into()),
         _ => Err("array"),

@@ -343,7 +343,7 @@ impl Replica {
 
     /// Whether any measure lies outside the grid.
     fn is_outside(&self, measures: &[f64]) -> bool {
-        self.axes.iter().zip(measures).any(|(axis, measure)| !(axis.low..=axis.high).contains(measure))
+        self.axes.iter().zip(measures).any(|(axis, measure)| !axis.contains(*measure))
     }
 
     /// Takes evaluations of the stages after a noisy search.

@@ -13,8 +13,12 @@ const POINTS: usize = 10;
 /// How often all centroids move.
 const MOVES: usize = 10;
 
-/// One measure: its bounds, and its cells in the grid. A cell includes its lower border, and the last cell its upper border
-/// too. Values outside the bounds count as if they were at the bounds.
+/// A value below a border by less than this share of the axis counts as on it, because rounding in a program's arithmetic
+/// makes such differences: in floats -1 + 0.02 * 9 is less than -0.82. A cell is at least 10 million times as wide.
+const ROUNDING: f64 = 1.0 / (1_u64 << 40) as f64;
+
+/// One measure: its bounds, and its cells in the grid. A cell includes its lower border (see [`ROUNDING`]), and the last cell
+/// its upper border too. Values outside the bounds count as if they were at the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     /// The lower bound.
@@ -30,6 +34,7 @@ impl Axis {
     #[must_use]
     pub fn cell(&self, measure: f64) -> usize {
         let last = self.cells - 1;
+        let measure = measure + self.slack();
         let share = (measure - self.low) / (self.high - self.low);
         let mut cell = ((share * self.cells as f64) as usize).min(last);
         // Rounding can be one cell off.
@@ -40,6 +45,16 @@ impl Axis {
             cell += 1;
         }
         cell
+    }
+
+    /// Whether a measure lies within the bounds.
+    #[must_use]
+    pub fn contains(&self, measure: f64) -> bool {
+        (self.low - self.slack()..=self.high + self.slack()).contains(&measure)
+    }
+
+    fn slack(&self) -> f64 {
+        (self.high - self.low) * ROUNDING
     }
 
     /// The lower border of a cell. If the bounds are decimals of at most six digits after the point, the border is the float
@@ -221,7 +236,7 @@ mod tests {
         assert_eq!((count(&niches.axes, 0), count(&niches.axes, 50)), (8, 50));
     }
 
-    /// Every border that a person might type belongs to the cell above it.
+    /// Every border that a person might type, or that arithmetic rounds a little down, belongs to the cell above it.
     #[test]
     fn borders_are_exact() {
         let typed = |text: String| text.parse::<f64>().unwrap();
@@ -240,13 +255,21 @@ mod tests {
             for cell in 0..cells {
                 let border = typed(format!("{:.decimals$}", low + cell as f64 * width));
                 assert_eq!(axis.cell(border), cell, "{border} of {axis:?}");
-                assert_eq!(axis.cell(border.next_down()), cell.saturating_sub(1), "below {border} of {axis:?}");
+                let [rounded, below] = [1e-14, 1e-11].map(|share| border - (high - low) * share);
+                assert_eq!(axis.cell(rounded), cell, "{rounded} of {axis:?}");
+                assert_eq!(axis.cell(below), cell.saturating_sub(1), "{below} of {axis:?}");
             }
             assert_eq!(
                 (axis.cell(high), axis.cell(f64::INFINITY), axis.cell(f64::NEG_INFINITY)),
                 (cells - 1, cells - 1, 0)
             );
         }
+        let computed: Vec<usize> = (0..100).map(|step| axis(100).cell(-1.0 + 0.02 * f64::from(step))).collect();
+        assert_eq!(computed, (0..100).collect::<Vec<_>>());
+        assert_eq!(
+            [-1.0, 1.0 + 1e-14, 1.0 + 1e-11, f64::NAN].map(|measure| axis(100).contains(measure)),
+            [true, true, false, false]
+        );
         // Bounds that nobody types as decimals.
         let odd = Axis { low: 0.1 + 0.2, high: 2.0_f64.sqrt(), cells: 7 };
         assert_eq!([odd.cell(odd.low), odd.cell(odd.high), odd.cell(odd.border(3))], [0, 6, 3]);
