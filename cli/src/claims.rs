@@ -150,8 +150,8 @@ impl Claims {
     /// The number of a replica's rounds, or the most that it can have if the results do not say it.
     pub(crate) fn rounds(&self, key: Key) -> u64 {
         let arm = &self.config.arms[key.0];
-        let lines = self.digests.iter().flatten().filter(|line| line.arm == arm.name && line.replica == key.1);
-        let known = lines.last().map(|line| line.link.round);
+        let mut lines = self.digests.iter().flatten().filter(|line| line.arm == arm.name && line.replica == key.1);
+        let known = lines.next_back().map(|line| line.link.round);
         known.unwrap_or_else(|| (self.config.kind.rounds)(&arm.settings))
     }
 

@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\ngames = 100\n\
     generations = 8\nslice = 20\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
 
+/// A change of a statement.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 fn evoxo(desk: &Path, arguments: &[&str]) -> Output {
     Command::new(program("evoxo")).current_dir(desk).args(arguments).output().expect("evoxo starts")
 }
@@ -355,7 +358,7 @@ fn signatures_show_who_made_a_certificate_and_that_it_is_whole() {
     refused("cut.json", &[], "is not a whole certificate");
     refused("one/result.json", &[], "is not a whole certificate");
     refused("nowhere.json", &[], "file not found");
-    let changes: [(&dyn Fn(&mut Value), &str); 6] = [
+    let changes: [(Change, &str); 6] = [
         (&|it| it["predicateType"] = "urn:evoxo:certificate:v2".into(), "has the format v2, and this build reads v1"),
         (&|it| it["predicateType"] = "https://slsa.dev/provenance/v1".into(), "a statement of another kind"),
         (

@@ -39,6 +39,9 @@ pub(crate) struct Certificate {
     pub(crate) files: BTreeMap<String, Digest>,
 }
 
+/// The states between the pieces of each replica.
+pub(crate) type Marks = BTreeMap<Key, Vec<Mark>>;
+
 /// A replica in a certificate.
 pub(crate) struct Certified {
     pub(crate) digest: ResultDigest,
@@ -94,12 +97,7 @@ impl Certified {
 
 impl Certificate {
     /// The certificate of these finished replicas, with states between pieces.
-    pub(crate) fn of(
-        config: Config,
-        replicas: Vec<Replica>,
-        mut marks: BTreeMap<Key, Vec<Mark>>,
-        about: Value,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn of(config: Config, replicas: Vec<Replica>, mut marks: Marks, about: Value) -> anyhow::Result<Self> {
         let place = |arm: &str| config.arms.iter().position(|it| it.name == arm).unwrap_or_default();
         let certified = replicas
             .iter()

@@ -20,7 +20,7 @@ use evoxo_worker::Program;
 use serde_json::{Value, json};
 
 use crate::{
-    certificate::{CERTIFICATE_BYTES_MAX, Certificate, Envelope, Mark},
+    certificate::{CERTIFICATE_BYTES_MAX, Certificate, Envelope, Mark, Marks},
     claims::{Claims, Difference, Key},
     json,
     legs::build,
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     differences.first().map_or(Ok(()), |difference| Err(no_fit(arguments, difference)))?;
     let (replicas, marks) = match stored(&claims, registry, arguments)? {
-        Some(replicas) => (replicas, BTreeMap::new()),
+        Some(replicas) => (replicas, Marks::new()),
         None => computed(&claims, registry, arguments)?,
     };
     let is_computed = !marks.is_empty();
@@ -149,11 +149,7 @@ fn stored(claims: &Claims, registry: &Registry, arguments: &Arguments) -> anyhow
 }
 
 /// The replicas, computed again, with the states between pieces of about equal numbers of rounds.
-fn computed(
-    claims: &Claims,
-    registry: &Registry,
-    arguments: &Arguments,
-) -> anyhow::Result<(Vec<Replica>, BTreeMap<Key, Vec<Mark>>)> {
+fn computed(claims: &Claims, registry: &Registry, arguments: &Arguments) -> anyhow::Result<(Vec<Replica>, Marks)> {
     let keys: Vec<Key> = claims.keys().collect();
     let each = u64::from(arguments.pieces).div_ceil(keys.len() as u64);
     notice(format_args!(
@@ -166,7 +162,7 @@ fn computed(
         (1..each).map(|part| rounds * part / each).filter(|round| (1..rounds).contains(round)).collect()
     };
     let wanted: BTreeMap<Key, BTreeSet<u64>> = keys.iter().map(|key| (*key, wanted(key))).collect();
-    let marks = Mutex::new(keys.iter().map(|key| (*key, Vec::new())).collect::<BTreeMap<Key, Vec<Mark>>>());
+    let marks = Mutex::new(keys.iter().map(|key| (*key, Vec::new())).collect::<Marks>());
     let keep = |key: Key, replica: &Replica| {
         if wanted[&key].contains(&replica.rounds()) && !replica.is_finished() {
             marks.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().push(Mark::of(replica));
