@@ -119,7 +119,8 @@ pub(crate) fn token_in(pem: &[u8]) -> Option<Id> {
     String::from_utf8_lossy(pem).lines().find_map(|line| line.strip_prefix(TOKEN)?.parse().ok())
 }
 
-fn pem(label: &str, der: &[u8]) -> String {
+/// The PEM text of DER bytes.
+pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     let base64 = STANDARD.encode(der);
     let lines = base64.as_bytes().chunks(PEM_LINE).map(|line| String::from_utf8_lossy(line));
     let body: String = lines.map(|line| format!("{line}\n")).collect();

@@ -13,6 +13,7 @@ mod join;
 mod keep;
 mod private;
 mod server;
+mod sign;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -29,6 +30,7 @@ pub use join::{Newcomer, at_any, renew};
 pub use keep::{Keeper, Source};
 pub use private::{create_directory, read_private, write_private};
 pub use server::{Revocations, browsers_config, server_config};
+pub use sign::{SigningKey, VerifyingKey};
 pub use tls::Refusal;
 pub use token::{Secret, SecretHash, Token, Typed};
 

@@ -78,6 +78,10 @@ enum Verb {
     Bisect(verb::bisect::Arguments),
     /// Print what a paper needs to know about a run: command, version, digest, cost, BibTeX
     Cite(verb::cite::Arguments),
+    /// Write a certificate of a run, from which others compute a share of it again
+    Certify(verb::certify::Arguments),
+    /// Compute a share of a certified run again, drawn by a public text
+    Challenge(verb::challenge::Arguments),
     /// Find out whether your program always gives the same answer
     Check(verb::check::Arguments),
     /// Compute a finished run's results again, or a share of them, and compare
@@ -171,6 +175,8 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Fork(arguments) => verb::fork::run(&arguments, registry),
         Verb::Bisect(arguments) => verb::bisect::run(&arguments, registry),
         Verb::Cite(arguments) => verb::cite::run(&arguments, registry),
+        Verb::Certify(arguments) => verb::certify::run(&arguments, registry),
+        Verb::Challenge(arguments) => verb::challenge::run(&arguments, registry),
         Verb::Probe(arguments) => verb::probe::run(&arguments, registry),
         Verb::Check(arguments) => verb::check::run(&arguments, registry),
         Verb::Verify(arguments) => verb::verify::run(&arguments, registry),

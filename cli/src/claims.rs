@@ -75,7 +75,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// A difference that concerns the whole run.
-    fn of_run(what: String) -> Self {
+    pub(crate) fn of_run(what: String) -> Self {
         Self { replica: None, round: None, what }
     }
 
@@ -140,6 +140,19 @@ impl Claims {
     /// The entry of a replica in `result.json`.
     fn entry(&self, (arm, index): Key) -> &Value {
         &self.result["arms"][arm]["replicas"][index as usize]
+    }
+
+    /// The state of a replica in the store.
+    pub(crate) fn stored_state(&self, key: Key) -> Option<&v1::ReplicaState> {
+        self.stored.get(&key).map(|(_, state)| state)
+    }
+
+    /// The number of a replica's rounds, or the most that it can have if the results do not say it.
+    pub(crate) fn rounds(&self, key: Key) -> u64 {
+        let arm = &self.config.arms[key.0];
+        let mut lines = self.digests.iter().flatten().filter(|line| line.arm == arm.name && line.replica == key.1);
+        let known = lines.next_back().map(|line| line.link.round);
+        known.unwrap_or_else(|| (self.config.kind.rounds)(&arm.settings))
     }
 
     fn difference(&self, (arm, index): Key, round: Option<u64>, what: String) -> Difference {
@@ -322,7 +335,7 @@ impl Claims {
         if let Some(lines) = &self.digests {
             let of_it = lines.iter().filter(|line| line.arm == replica.arm() && line.replica == replica.index());
             let claimed: Vec<Link> = of_it.map(|line| line.link).collect();
-            if let Some(what) = other_link(&claimed, replica.links()) {
+            if let Some(what) = other_link("digests.csv", &claimed, replica.links()) {
                 return at_the_end(what);
             }
         }
@@ -389,16 +402,16 @@ impl Claims {
     }
 }
 
-/// Describes how a replica's digests in `digests.csv` differ from the computed ones. A run that was made longer may have been
+/// Describes how a replica's digests in this place differ from the computed ones. A run that was made longer may have been
 /// divided into other rounds; then only the last digests can be compared.
-fn other_link(claimed: &[Link], computed: &[Link]) -> Option<String> {
+pub(crate) fn other_link(place: &str, claimed: &[Link], computed: &[Link]) -> Option<String> {
     let end = |links: &[Link]| links.last().map(|link| (link.rows, link.digest));
     if end(claimed) != end(computed) {
-        return Some("the last digest in digests.csv differs from the computed one".into());
+        return Some(format!("the last digest in {place} differs from the computed one"));
     }
     let is_divided_alike = claimed.last().map(|link| link.round) == computed.last().map(|link| link.round);
     let other = claimed.iter().find(|link| !computed.contains(link)).filter(|_| is_divided_alike)?;
-    Some(format!("digests.csv has {} after round {}, but the computed digest differs", other.digest, other.round))
+    Some(format!("{place} has {} after round {}, but the computed digest differs", other.digest, other.round))
 }
 
 /// The first place where a claim differs from what is computed. Missing claims are accepted, because results of earlier

@@ -9,6 +9,7 @@
 mod answer;
 mod arguments;
 mod autoscale;
+mod certificate;
 mod champion;
 mod children;
 mod claims;

@@ -41,30 +41,59 @@ pub(crate) struct Recomputed {
     pub(crate) rounds: u64,
 }
 
-/// Computes these replicas with this number of threads.
+/// Computes these replicas with this number of threads. `seen` is called with each replica after each of its rounds.
 pub(crate) fn recompute(
     claims: &Claims,
     keys: &[Key],
     threads: usize,
     programs: &Arc<[Program]>,
     progress: &mut Progress,
+    seen: &(dyn Fn(Key, &Replica) + Sync),
 ) -> anyhow::Result<Recomputed> {
-    // Each replica has one thread. If there are fewer replicas than threads, the other threads help with the tasks of a
-    // round.
-    let lanes = threads.min(keys.len()).max(1);
+    let rounds = AtomicU64::new(0);
+    let job = |place: usize, programs: &mut [Processes]| one_replica(claims, keys[place], programs, &rounds, seen);
+    let config = &claims.config;
+    let name = format!("verifying {}", config.kind.name);
+    let most = |key: &Key| (config.kind.rounds)(&config.arms[key.0].settings);
+    let total = keys.iter().map(most).fold(0, u64::saturating_add);
+    let show = |done: usize| {
+        progress.show(&as_run(config, &name, [done, keys.len()], [rounds.load(Ordering::Relaxed), total]));
+    };
+    let found = in_lanes(keys.len(), threads, programs, &job, show)?;
+    let mut recomputed =
+        Recomputed { replicas: Vec::new(), differences: Vec::new(), rounds: rounds.load(Ordering::Relaxed) };
+    for outcome in found {
+        match outcome {
+            Ok(replica) => recomputed.replicas.push(replica),
+            Err(difference) => recomputed.differences.push(difference),
+        }
+    }
+    Ok(recomputed)
+}
+
+/// Computes jobs with this number of threads, and returns their results in order. Each job gets a set of programs for each
+/// thread that it may use. `show` is called from time to time, with the number of finished jobs.
+pub(crate) fn in_lanes<T: Send>(
+    jobs: usize,
+    threads: usize,
+    programs: &Arc<[Program]>,
+    job: &(dyn Fn(usize, &mut [Processes]) -> anyhow::Result<T> + Sync),
+    mut show: impl FnMut(usize),
+) -> anyhow::Result<Vec<T>> {
+    // Each job has one thread. If there are fewer jobs than threads, the other threads help with the tasks of a round.
+    let lanes = threads.min(jobs).max(1);
     let helpers = (threads / lanes).max(1);
-    let (next, rounds) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let (sender, outcomes) = mpsc::channel::<(usize, Outcome)>();
-    let mut found: Vec<Option<Result<Replica, Difference>>> = keys.iter().map(|_| None).collect();
+    let next = AtomicUsize::new(0);
+    let (sender, outcomes) = mpsc::channel::<(usize, anyhow::Result<T>)>();
+    let mut found: Vec<Option<T>> = (0..jobs).map(|_| None).collect();
     let mut failed = None;
     thread::scope(|scope| {
-        let lane = |sender: mpsc::Sender<(usize, Outcome)>| {
-            let (next, rounds) = (&next, &rounds);
+        let lane = |sender: mpsc::Sender<(usize, anyhow::Result<T>)>| {
+            let next = &next;
             scope.spawn(move || {
                 let mut programs: Vec<Processes> = (0..helpers).map(|_| Processes::new(Arc::clone(programs))).collect();
-                while let Some((place, key)) = take_next(next, keys) {
-                    let outcome = one_replica(claims, key, &mut programs, rounds);
-                    if sender.send((place, outcome)).is_err() {
+                while let Some(place) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < jobs) {
+                    if sender.send((place, job(place, &mut programs))).is_err() {
                         return;
                     }
                 }
@@ -77,50 +106,36 @@ pub(crate) fn recompute(
             match outcomes.recv_timeout(SHOW_INTERVAL) {
                 Ok((place, Ok(outcome))) => (done, found[place]) = (done + 1, Some(outcome)),
                 Ok((_, Err(error))) => {
-                    // The other threads end after the replica that they are computing.
-                    next.store(keys.len(), Ordering::Relaxed);
+                    // The other threads end after the job that they are computing.
+                    next.store(jobs, Ordering::Relaxed);
                     failed.get_or_insert(error);
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            progress.show(&seen(claims, keys, done, rounds.load(Ordering::Relaxed)));
+            show(done);
         }
-        // If a thread panics, its replica is missing, which is noticed below.
+        // If a thread panics, its result is missing, which is noticed below.
         lanes.into_iter().for_each(|lane| drop(lane.join()));
     });
     if let Some(error) = failed {
         return Err(error);
     }
-    let mut recomputed =
-        Recomputed { replicas: Vec::new(), differences: Vec::new(), rounds: rounds.load(Ordering::Relaxed) };
-    for outcome in found {
-        match outcome {
-            Some(Ok(replica)) => recomputed.replicas.push(replica),
-            Some(Err(difference)) => recomputed.differences.push(difference),
-            None => bail!("a thread ended before its replica was computed: the experiment's code panicked"),
-        }
-    }
-    Ok(recomputed)
+    let all: Option<Vec<T>> = found.into_iter().collect();
+    all.context("a thread ended before its replica was computed: the experiment's code panicked")
 }
 
-fn take_next(next: &AtomicUsize, keys: &[Key]) -> Option<(usize, Key)> {
-    let place = next.fetch_add(1, Ordering::Relaxed);
-    Some((place, *keys.get(place)?))
-}
-
-/// The progress, in the form of a run's progress.
-fn seen(claims: &Claims, keys: &[Key], done: u32, rounds: u64) -> v1::Run {
-    let kind = claims.config.kind;
-    let most = |key: &Key| (kind.rounds)(&claims.config.arms[key.0].settings);
+/// The progress of jobs that compute replicas again, in the form of a run's progress.
+pub(crate) fn as_run(config: &Config, name: &str, jobs: [usize; 2], rounds: [u64; 2]) -> v1::Run {
+    let ([done, of], [rounds_done, rounds_total]) = (jobs, rounds);
     v1::Run {
-        name: format!("verifying {}", kind.name),
-        kind: kind.name.into(),
+        name: name.into(),
+        kind: config.kind.name.into(),
         state: RunState::Running.into(),
-        replicas_total: keys.len() as u32,
-        replicas_finished: done,
-        rounds_done: rounds,
-        rounds_total: keys.iter().map(most).fold(0, u64::saturating_add),
+        replicas_total: of as u32,
+        replicas_finished: done as u32,
+        rounds_done,
+        rounds_total,
         workers: 1,
         slots: 1,
         ..v1::Run::default()
@@ -128,7 +143,13 @@ fn seen(claims: &Claims, keys: &[Key], done: u32, rounds: u64) -> v1::Run {
 }
 
 /// Computes a replica from its beginning to its end, or to the first difference.
-fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &AtomicU64) -> Outcome {
+fn one_replica(
+    claims: &Claims,
+    key: Key,
+    programs: &mut [Processes],
+    rounds: &AtomicU64,
+    seen: &(dyn Fn(Key, &Replica) + Sync),
+) -> Outcome {
     let config = &claims.config;
     let mut replica = Replica::start(config, &config.arms[key.0], key.1);
     while !replica.is_finished() {
@@ -138,6 +159,7 @@ fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &A
         if let Some(difference) = claims.check_rows(key, &replica, before, round) {
             return Ok(Err(difference));
         }
+        seen(key, &replica);
     }
     Ok(claims.check_replica(key, &replica).map_or(Ok(replica), Err))
 }

@@ -142,6 +142,11 @@ impl Results {
         result
     }
 
+    /// The replicas.
+    pub(crate) fn into_replicas(self) -> Vec<Replica> {
+        self.replicas
+    }
+
     fn signature(&self) -> Option<String> {
         self.signature.map(|signature| signature.to_string())
     }

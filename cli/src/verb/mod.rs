@@ -4,6 +4,8 @@ pub(crate) mod access;
 pub(crate) mod bench;
 pub(crate) mod best;
 pub(crate) mod bisect;
+pub(crate) mod certify;
+pub(crate) mod challenge;
 pub(crate) mod check;
 pub(crate) mod check_upgrade;
 pub(crate) mod cite;

@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let keys = draw(&all, arguments.share, seed);
     let threads = threads(arguments.threads)?;
     let mut progress = Progress::new();
-    let recomputed = recompute(&claims, &keys, threads, &programs, &mut progress);
+    let recomputed = recompute(&claims, &keys, threads, &programs, &mut progress, &|_, _| {});
     progress.end();
     let Recomputed { replicas, differences: of_replicas, rounds } = recomputed?;
     differences.extend(of_replicas);
