@@ -21,7 +21,9 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import common
 
-SEEDS = 7
+SEEDS = 21
+PEER_SEEDS = 7
+"""Enough to see which peer is the best, at seconds for each seed."""
 MASK = (1 << 64) - 1
 
 
@@ -296,7 +298,7 @@ def pymoo(name: str) -> List[float]:
         done = minimize(Own(), GA(pop_size=100, **operators[kind]), ("n_eval", BUDGET), seed=seed, verbose=False)
         return float(done.F[0])
 
-    return [least(seed) for seed in range(1, SEEDS + 1)]
+    return [least(seed) for seed in range(1, PEER_SEEDS + 1)]
 
 
 def deap(name: str) -> List[float]:
@@ -345,7 +347,7 @@ def deap(name: str) -> List[float]:
             population = toolbox.select(population + children, 100) if children is not population else population
             children = algorithms.varOr(population, toolbox, 100, 0.7, 0.3)
 
-    return [least(seed) for seed in range(1, SEEDS + 1)]
+    return [least(seed) for seed in range(1, PEER_SEEDS + 1)]
 
 
 PEERS: Dict[str, Callable[[str], List[float]]] = {"evoxo": evoxo, "pymoo": pymoo, "DEAP": deap}
@@ -358,8 +360,25 @@ def run(half: str, who: Sequence[str]) -> None:
     for name, (own, *_) in PROBLEMS.items():
         for peer in who:
             if own == half and not any(row[:2] == (name, peer) for row in rows):
-                rows += [(name, peer, seed, f"{value:.6g}") for seed, value in enumerate(PEERS[peer](name))]
-                common.write(path.name, ["problem", "search", "seed", "least"], rows)
+                rows.append((name, peer, " ".join(f"{value:.4g}" for value in PEERS[peer](name))))
+                common.write(path.name, ["problem", "search", "least"], rows)
+
+
+def ratio(ours: Sequence[float], peer: Sequence[float]) -> str:
+    """The peer's median divided by evoxo's, with its 95 % bootstrap interval."""
+    rng = random.Random(1)
+
+    def quotient(a: Sequence[float], b: Sequence[float]) -> float:
+        own, other = statistics.median(a), statistics.median(b)
+        return 1.0 if own == other else other / own if own > 0 else math.inf
+
+    def said(number: float) -> str:
+        return "better" if number == math.inf else f"{number:.3g}"
+
+    drawn = sorted(quotient(rng.choices(ours, k=len(ours)), rng.choices(peer, k=len(peer))) for _ in range(common.BOOTSTRAPS))
+    low, high = drawn[common.BOOTSTRAPS * 25 // 1000], drawn[common.BOOTSTRAPS * 975 // 1000 - 1]
+    middle = quotient(ours, peer)
+    return said(middle) if low == high else f"{said(middle)} ({said(low)} to {said(high)})"
 
 
 def tables() -> None:
@@ -367,14 +386,12 @@ def tables() -> None:
     for half in ("tuned", "other"):
         lines = []
         for name, (own, *_) in PROBLEMS.items():
-            of = {peer: [float(row["least"]) for row in rows if (row["problem"], row["search"]) == (name, peer)] for peer in PEERS}
-            if own == half and all(of.values()):
+            of = {row["search"]: [float(value) for value in row["least"].split()] for row in rows if row["problem"] == name}
+            if own == half and len(of) == len(PEERS):
                 medians = {peer: statistics.median(values) for peer, values in of.items()}
-                ours, best = medians["evoxo"], min(medians["pymoo"], medians["DEAP"])
-                ratio = "1" if ours == best else f"{best / ours:.3g}" if ours > 0 else "better"
-                lines.append([name, *(f"{medians[peer]:.4g}" for peer in PEERS), ratio])
+                best = min(("pymoo", "DEAP"), key=lambda peer: medians[peer])
+                lines.append([name, *(f"{medians[peer]:.4g}" for peer in PEERS), ratio(of["evoxo"], of[best])])
         common.table(["problem", *PEERS, "best peer / evoxo"], lines)
-        print()
 
 
 def main() -> None:
