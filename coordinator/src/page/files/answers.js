@@ -1,9 +1,10 @@
-// Answers about the runs in the list: requested for one run at a time, only for visible runs, and only once for a run that
-// does not advance.
+// Answers about the runs in the list: requested for one run at a time, only for visible runs, and only once for a run
+// that does not advance.
 
 /**
- * `want(run, key, draw)` requests an answer and draws it when it arrives; `key` is the state of the run that it is about.
- * `known` has the newest answers by name of run: { key, at, answer }. Runs never asked about come first, then the oldest.
+ * `want(run, key, draw)` requests an answer and draws it when it arrives; `key` is the state of the run that it is
+ * about. `known` has the newest answers by name of run: { key, at, answer }. Runs never asked about come first, then
+ * the oldest.
  */
 export function answers(pauseMs, request) {
   const known = new Map();

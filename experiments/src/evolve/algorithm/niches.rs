@@ -17,7 +17,7 @@ const MOVES: usize = 10;
 /// makes such differences: in floats -1 + 0.02 * 9 is less than -0.82. A cell is at least 10 million times as wide.
 const ROUNDING: f64 = 1.0 / (1_u64 << 40) as f64;
 
-/// One measure: its bounds, and its cells in the grid. A cell includes its lower border (see [`ROUNDING`]), and the last cell
+/// One measure: its bounds, and its cells in the grid. A cell includes its lower border (see `ROUNDING`), and the last cell
 /// its upper border too. Values outside the bounds count as if they were at the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
