@@ -170,7 +170,7 @@ class _Numbers(Part):
     def _at(self, share: float) -> float:
         """The value at this share of the range, without regard to steps."""
         if self.log:
-            return min(max(self.low * (self.high / self.low) ** share, self.low), self.high)
+            return float(min(max(self.low * (self.high / self.low) ** share, self.low), self.high))
         return self.low + (self.high - self.low) * share
 
     def _steps(self) -> int:
@@ -233,7 +233,7 @@ class Integers(_Numbers):
         return self._whole(value)
 
     def _at(self, share: float) -> int:
-        return round(super()._at(share)) if self.log else self.low + math.floor((self.high - self.low) * share)
+        return round(super()._at(share)) if self.log else int(self.low) + math.floor((self.high - self.low) * share)
 
     def _after(self, steps: int) -> int:
         return int(self.low + steps * self.step)
