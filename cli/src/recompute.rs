@@ -22,7 +22,7 @@ use evoxo_worker::{Processes, Program};
 use crate::{
     claims::{Claims, Difference, Key},
     progress::Progress,
-    say::usage,
+    say::{usage, whole},
     stop,
 };
 
@@ -191,11 +191,29 @@ pub(crate) fn advance(replica: &mut Replica, programs: &mut [Processes]) -> anyh
     Ok(())
 }
 
-/// The number of threads that compute: the given number, or one for each core.
-pub(crate) fn threads(given: Option<u32>) -> anyhow::Result<usize> {
-    match given {
-        Some(threads) => Ok(threads as usize),
-        None => Ok(thread::available_parallelism().context("cannot determine the cores; give --threads")?.get()),
+/// What computes replicas again: threads, and the programs that they ask.
+#[derive(clap::Args)]
+pub(crate) struct Recomputing {
+    /// Threads that compute [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
+    threads: Option<u32>,
+    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
+    #[arg(long = "program", value_name = "NAME=COMMAND")]
+    programs: Vec<Program>,
+}
+
+impl Recomputing {
+    /// The number of threads that compute: the given number, or one for each core.
+    pub(crate) fn threads(&self) -> anyhow::Result<usize> {
+        match self.threads {
+            Some(threads) => Ok(threads as usize),
+            None => Ok(thread::available_parallelism().context("cannot determine the cores; give --threads")?.get()),
+        }
+    }
+
+    /// See [`programs`].
+    pub(crate) fn programs(&self, registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+        programs(&self.programs, registry, config)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
     sync::OnceLock,
     time::SystemTime,
 };
@@ -26,6 +26,24 @@ pub fn workspace() -> &'static Path {
 pub fn program(name: &str) -> PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(fresh).join(name)
+}
+
+/// Runs evoxo in a directory.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
+}
+
+/// What evoxo prints in a directory, and its exit status.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn said(directory: &Path, arguments: &[&str]) -> (String, Option<i32>) {
+    let output = evoxo(directory, arguments);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (text, output.status.code())
 }
 
 fn fresh() -> PathBuf {

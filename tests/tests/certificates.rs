@@ -1,15 +1,11 @@
 //! `evoxo certify` and `evoxo challenge`: certificates that are genuine, and all ways to forge one.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use evoxo_common::{digest::Digest, experiment::ResultDigest};
 use evoxo_proto::v1;
-use evoxo_tests::programs::program;
+use evoxo_tests::programs::{evoxo, said};
 use prost::Message as _;
 use serde_json::{Value, json};
 
@@ -18,17 +14,6 @@ const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopul
 
 /// A change of a statement.
 type Change<'a> = &'a dyn Fn(&mut Value);
-
-fn evoxo(desk: &Path, arguments: &[&str]) -> Output {
-    Command::new(program("evoxo")).current_dir(desk).args(arguments).output().expect("evoxo starts")
-}
-
-/// What evoxo prints, and its exit status.
-fn said(desk: &Path, arguments: &[&str]) -> (String, Option<i32>) {
-    let output = evoxo(desk, arguments);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (text, output.status.code())
-}
 
 /// Computes a file into a directory.
 fn run(desk: &Path, file: &str, name: &str, options: &[&str]) {

@@ -1,29 +1,14 @@
 //! Runs as values, through the real program: `evoxo diff`, `cite` and `bisect`.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, path::Path, process::Command};
 
 use evoxo_common::experiment::ResultDigest;
 use evoxo_proto::v1;
-use evoxo_tests::programs::{example, program};
+use evoxo_tests::programs::{evoxo, example, program, said};
 use serde_json::Value;
 
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\ngames = 100\n\
     generations = 5\nslice = 20\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
-
-fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
-}
-
-/// What evoxo prints, and its exit status.
-fn said(directory: &Path, arguments: &[&str]) -> (String, Option<i32>) {
-    let output = evoxo(directory, arguments);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (text, output.status.code())
-}
 
 /// The JSON that evoxo prints, and its exit status.
 fn json(directory: &Path, arguments: &[&str]) -> (Value, Option<i32>) {

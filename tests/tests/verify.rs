@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
 };
 
 use bytes::Bytes;
@@ -12,16 +12,12 @@ use evoxo_common::{
     experiment::ResultDigest,
 };
 use evoxo_proto::v1;
-use evoxo_tests::programs::program;
+use evoxo_tests::programs::{evoxo, program};
 use prost::Message as _;
 use serde_json::Value;
 
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\ngames = 100\n\
     generations = 5\nslice = 20\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
-
-fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
-}
 
 /// Computes [`FILE`], or whatever the results in "good" lack.
 fn run(desk: &Path) {

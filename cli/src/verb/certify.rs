@@ -16,7 +16,6 @@ use evoxo_common::{
     experiment::{Registry, Replica},
     text::counted,
 };
-use evoxo_worker::Program;
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,7 +24,7 @@ use crate::{
     json,
     legs::build,
     progress::Progress,
-    recompute::{programs, recompute, threads},
+    recompute::{Recomputing, recompute},
     results::{Provenance, Results},
     say::{notice, program, stdout, usage, whole},
 };
@@ -64,12 +63,8 @@ pub(crate) struct Arguments {
     /// The least number of pieces of the run that can be challenged
     #[arg(long, value_name = "N", default_value = "20", value_parser = whole::<u32>(1, 100_000))]
     pieces: u32,
-    /// Threads that compute [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
-    threads: Option<u32>,
-    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
-    #[arg(long = "program", value_name = "NAME=COMMAND")]
-    programs: Vec<Program>,
+    #[command(flatten)]
+    with: Recomputing,
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
@@ -168,9 +163,9 @@ fn computed(claims: &Claims, registry: &Registry, arguments: &Arguments) -> anyh
             marks.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().push(Mark::of(replica));
         }
     };
-    let programs = programs(&arguments.programs, registry, &claims.config)?;
+    let programs = arguments.with.programs(registry, &claims.config)?;
     let mut progress = Progress::new();
-    let recomputed = recompute(claims, &keys, threads(arguments.threads)?, &programs, &mut progress, &keep);
+    let recomputed = recompute(claims, &keys, arguments.with.threads()?, &programs, &mut progress, &keep);
     progress.end();
     let recomputed = recomputed?;
     recomputed.differences.first().map_or(Ok(()), |difference| Err(no_fit(arguments, difference)))?;

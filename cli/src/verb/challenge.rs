@@ -15,7 +15,7 @@ use evoxo_common::{
     experiment::{Registry, Replica},
     text::counted,
 };
-use evoxo_worker::{Processes, Program};
+use evoxo_worker::Processes;
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,9 +23,9 @@ use crate::{
     claims::{Claims, Difference},
     file,
     progress::Progress,
-    recompute::{advance, as_run, in_lanes, programs, threads},
+    recompute::{Recomputing, advance, as_run, in_lanes},
     results::{Provenance, Results},
-    say::{share, stdout, whole},
+    say::{share, stdout},
 };
 
 /// The certificate, and the draw.
@@ -61,12 +61,8 @@ pub(crate) struct Arguments {
     /// Compare a run's directory, or its result.json alone, with the certificate
     #[arg(long, value_name = "RUN")]
     against: Option<PathBuf>,
-    /// Threads that compute [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
-    threads: Option<u32>,
-    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
-    #[arg(long = "program", value_name = "NAME=COMMAND")]
-    programs: Vec<Program>,
+    #[command(flatten)]
+    with: Recomputing,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -169,13 +165,13 @@ fn against(
 fn compute(found: &mut Found<'_>, registry: &Registry) -> anyhow::Result<()> {
     let Found { certificate, arguments, drawn, .. } = &*found;
     let config = &certificate.config;
-    let programs = programs(&arguments.programs, registry, config)?;
+    let programs = arguments.with.programs(registry, config)?;
     let (rounds, mut progress) = (AtomicU64::new(0), Progress::new());
     let total = drawn.iter().map(|(at, piece)| length(certificate, *at, *piece)).sum();
     let (name, of) = (format!("challenging {}", config.kind.name), drawn.len());
     let job = |at: usize, programs: &mut [Processes]| one_piece(certificate, drawn[at], programs, &rounds);
     let show = |done: usize| progress.show(&as_run(config, &name, [done, of], [rounds.load(Ordering::Relaxed), total]));
-    let outcomes = in_lanes(of, threads(arguments.threads)?, &programs, &job, show);
+    let outcomes = in_lanes(of, arguments.with.threads()?, &programs, &job, show);
     progress.end();
     let differences: Vec<Difference> = outcomes?.into_iter().flatten().collect();
     found.differences.extend(differences);

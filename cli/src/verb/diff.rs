@@ -14,14 +14,13 @@ use evoxo_common::{
     report::Table,
     text::exact,
 };
-use evoxo_worker::Program;
 use serde_json::{Value, json};
 
 use crate::{
     json,
     parting::{Checked, Computed, OtherNumber, compute, first_other, last_round},
-    recompute::{programs, threads},
-    say::{Usage, notice, printed, stdout, usage, whole},
+    recompute::Recomputing,
+    say::{Usage, notice, printed, stdout, usage},
     side::{KeptRun, Match, Name},
 };
 
@@ -53,12 +52,8 @@ pub(crate) struct Arguments {
     /// Compare only what is kept, and compute nothing
     #[arg(long, conflicts_with = "recompute")]
     kept: bool,
-    /// Threads that compute [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
-    threads: Option<u32>,
-    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
-    #[arg(long = "program", value_name = "NAME=COMMAND")]
-    programs: Vec<Program>,
+    #[command(flatten)]
+    with: Recomputing,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -187,13 +182,13 @@ fn again(
         }
         return Ok(None);
     }
-    let given = programs(&arguments.programs, registry, a.config())?;
+    let given = arguments.with.programs(registry, a.config())?;
     if b.config().programs() != a.config().programs() {
         bail!("the two runs ask different programs, so they cannot be computed again together: give --kept");
     }
     let (arm, number) = &first.name;
     notice(format_args!("replica {number} of arm {arm:?} is computed again"));
-    compute([a, b], &first.name, alike, last, &given, threads(arguments.threads)?).map(Some)
+    compute([a, b], &first.name, alike, last, &given, arguments.with.threads()?).map(Some)
 }
 
 /// What differs of the whole run, and of which results depend.

@@ -9,13 +9,13 @@ use evoxo_common::{
     text::quoted,
 };
 use evoxo_proto::v1::ReplicaState;
-use evoxo_worker::{Processes, Program};
+use evoxo_worker::Processes;
 use prost::Message as _;
 use serde_json::json;
 
 use crate::{
     file,
-    recompute::{advance, programs, threads},
+    recompute::{Recomputing, advance},
     say::{stdout, usage, whole},
 };
 
@@ -39,12 +39,8 @@ pub(crate) struct Arguments {
     /// Write the state that is reached into this file
     #[arg(long)]
     save: Option<PathBuf>,
-    /// Threads that compute [default: the number of cores]
-    #[arg(long, value_parser = whole::<u32>(1, 1024))]
-    threads: Option<u32>,
-    /// A program that the experiment asks; may be repeated
-    #[arg(long = "program", value_name = "NAME=COMMAND")]
-    programs: Vec<Program>,
+    #[command(flatten)]
+    with: Recomputing,
 }
 
 /// The longest state that is read, in bytes.
@@ -57,9 +53,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let config = Config::parse(registry, &name, &text, &[]).map_err(|problems| anyhow!("{problems}"))?;
     let arm = config.arms.iter().find(|arm| arm.name == arguments.arm);
     let arm = arm.ok_or_else(|| usage(format_args!("{name} has no arm {}", quoted(&arguments.arm))))?;
-    let given = programs(&arguments.programs, registry, &config)?;
-    let mut processes: Vec<Processes> =
-        (0..threads(arguments.threads)?).map(|_| Processes::new(given.clone())).collect();
+    let given = arguments.with.programs(registry, &config)?;
+    let mut processes: Vec<Processes> = (0..arguments.with.threads()?).map(|_| Processes::new(given.clone())).collect();
     let mut replica = match &arguments.from {
         None => Replica::start(&config, arm, arguments.replica),
         Some(path) => {

@@ -14,13 +14,12 @@ use evoxo_common::{
     report::Report,
     rng::{Stream, shuffle},
 };
-use evoxo_worker::Program;
 use serde_json::{Value, json};
 
 use crate::{
     claims::{Claims, Difference, Key},
     progress::Progress,
-    recompute::{Recomputed, programs, recompute, threads},
+    recompute::{Recomputed, Recomputing, recompute},
     results::{Provenance, Results, add_report},
     say::{notice, printed, share, stdout, whole},
 };
@@ -52,12 +51,8 @@ pub(crate) struct Arguments {
     /// The seed for that draw [default: unpredictable; it is printed]
     #[arg(long, value_parser = whole::<u64>(0, u64::MAX >> 1))]
     seed: Option<u64>,
-    /// Threads that compute [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
-    threads: Option<u32>,
-    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
-    #[arg(long = "program", value_name = "NAME=COMMAND")]
-    programs: Vec<Program>,
+    #[command(flatten)]
+    with: Recomputing,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -78,11 +73,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     let config = &claims.config;
     let other_build = note_of_build(registry, &claims);
-    let programs = programs(&arguments.programs, registry, config)?;
+    let programs = arguments.with.programs(registry, config)?;
     let all: Vec<Key> = claims.keys().collect();
     let seed = arguments.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1);
     let keys = draw(&all, arguments.share, seed);
-    let threads = threads(arguments.threads)?;
+    let threads = arguments.with.threads()?;
     let mut progress = Progress::new();
     let recomputed = recompute(&claims, &keys, threads, &programs, &mut progress, &|_, _| {});
     progress.end();
