@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use evoxo_common::math::mean;
+
 use super::messages;
 
 /// The values of a candidate. All objectives are to be minimised: the caller has turned the sign of those to be maximised.
@@ -77,19 +79,26 @@ impl Evaluation {
     #[must_use]
     pub fn mean(all: &[Self]) -> Self {
         let good: Vec<&Self> = all.iter().filter(|one| !one.failed).collect();
-        if 2 * good.len() <= all.len() {
-            return Self { failed: true, ..Self::default() };
+        match 2 * good.len() <= all.len() {
+            true => Self { failed: true, ..Self::default() },
+            false => Self::mean_of_good(&good),
         }
+    }
+
+    /// The means of evaluations that have values. Failed if there are none.
+    #[must_use]
+    pub fn mean_of_good(good: &[&Self]) -> Self {
         let means = |list: fn(&Self) -> &Vec<f64>| {
-            let column = |index: usize| good.iter().map(|one| list(one)[index]).sum::<f64>() / good.len() as f64;
+            // Problems always give the same count; an evaluation with fewer numbers has no mean of the others.
             let count = good.iter().map(|one| list(one).len()).min().unwrap_or(0);
-            (0..count).map(column).collect()
+            let column = |index: usize| good.iter().map(|one| list(one)[index]).collect::<Vec<f64>>();
+            (0..count).map(|index| mean(&column(index)).unwrap_or(0.0)).collect()
         };
         Self {
             objectives: means(|it| &it.objectives),
             constraints: means(|it| &it.constraints),
             measures: means(|it| &it.measures),
-            failed: false,
+            failed: good.is_empty(),
         }
     }
 

@@ -9,7 +9,6 @@
 //! The seeds depend on the replica's number and not on the arm, so replicas with the same number are paired.
 
 use evoxo_common::{
-    math::mean,
     rng::Stream,
     stats::{Estimate, estimate},
 };
@@ -181,22 +180,11 @@ fn choose(finalists: Vec<Confirmed>) -> Vec<Candidate> {
 impl Confirmed {
     fn of(candidate: &Candidate, evaluations: &[Evaluation]) -> Self {
         let good: Vec<&Evaluation> = evaluations.iter().filter(|evaluation| !evaluation.failed).collect();
-        // Each list has the same length in every evaluation that has a value.
-        let means = |list: fn(&Evaluation) -> &Vec<f64>| {
-            let count = good.first().map_or(0, |evaluation| list(evaluation).len());
-            let column = |index: usize| good.iter().map(|evaluation| list(evaluation)[index]).collect::<Vec<f64>>();
-            (0..count).map(|index| mean(&column(index)).unwrap_or(0.0)).collect()
-        };
         let first: Vec<f64> = good.iter().map(|evaluation| evaluation.objective(0)).collect();
         let half_width = estimate(&first).and_then(|Estimate { half_width, .. }| half_width).unwrap_or(f64::MAX);
         Self {
             candidate: candidate.clone(),
-            mean: Evaluation {
-                objectives: means(|it| &it.objectives),
-                constraints: means(|it| &it.constraints),
-                measures: means(|it| &it.measures),
-                failed: good.is_empty(),
-            },
+            mean: Evaluation::mean_of_good(&good),
             half_width,
             draws: evaluations.len(),
             failures: evaluations.len() - good.len(),
