@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 Number = Union[int, float]
@@ -32,6 +33,9 @@ PART_CHARACTERS_MAX = 32
 
 PARTS_MAX = 64
 """The most parts of a genome."""
+
+STEPS_MAX = 10**12
+"""The most steps between two bounds."""
 
 CHOICES_CHARACTERS_MAX = 1000
 """The most characters of all choices of a part, written one after another with ", " between them."""
@@ -78,6 +82,13 @@ def _real_bound(name: str, value: Number) -> Number:
     if len(text.partition(".")[2]) > DECIMALS_MAX or max(abs(fraction.numerator), fraction.denominator) > TERM_MAX:
         raise ValueError(f"{name} is {value!r}, but a bound can have at most {DECIMALS_MAX} digits after the point")
     return int(number) if number.is_integer() else number
+
+
+def _whole_bound(name: str, value: object) -> int:
+    whole = _whole_number(value)
+    if whole is None:
+        raise ValueError(f"{name} is {value!r}, but must be a whole number")
+    return whole
 
 
 def _check_bounds(low: Number, high: Number) -> None:
@@ -150,7 +161,15 @@ class _Numbers(Part):
         given = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
 
-    def _check(self) -> None:
+    @staticmethod
+    def _number(name: str, value: Any) -> Number:
+        """A bound or step of this name in its usual form. Raises ValueError if it is not valid."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("low", "high", "step"):
+            object.__setattr__(self, name, self._number(name, getattr(self, name)))
         _check_bounds(self.low, self.high)
         if self.log and self.low <= 0:
             raise ValueError(f"low is {self.low!r}, but with log=True it must be above 0")
@@ -158,6 +177,8 @@ class _Numbers(Part):
             raise ValueError(f"step is {self.step!r}, but must be 0 or more")
         if self.log and self.step:
             raise ValueError(f"log is True and step is {self.step!r}, but a logarithmic scale has no steps")
+        if self.step and self._steps() > STEPS_MAX:
+            raise ValueError(f"step is {self.step!r}, but there can be at most {STEPS_MAX:,} steps")
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
         line: Dict[str, Union[str, Number]] = {**super().declaration(), "low": self.low, "high": self.high}
@@ -199,12 +220,7 @@ class Reals(_Numbers):
     """Real numbers from `low` to `high`; a function gets a list of floats."""
 
     type = "real"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("low", "high", "step"):
-            object.__setattr__(self, name, _real_bound(name, getattr(self, name)))
-        self._check()
+    _number = staticmethod(_real_bound)
 
     def read(self, value: object) -> Genes:
         try:
@@ -218,16 +234,7 @@ class Integers(_Numbers):
     """Whole numbers from `low` to `high`, both included; a function gets a list of ints."""
 
     type = "integer"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("low", "high", "step"):
-            value = getattr(self, name)
-            whole = _whole_number(value)
-            if whole is None:
-                raise ValueError(f"{name} is {value!r}, but must be a whole number")
-            object.__setattr__(self, name, whole)
-        self._check()
+    _number = staticmethod(_whole_bound)
 
     def read(self, value: object) -> Genes:
         return self._whole(value)
@@ -330,6 +337,15 @@ def _word(option: object) -> str:
     return option if isinstance(option, str) else json.dumps(option)
 
 
+def _key(option: object) -> str:
+    """What options and genes are compared by: "1.50", which comes as the number 1.5, is 1.5."""
+    word = _word(option)
+    try:
+        return json.dumps(json.loads(word))
+    except ValueError:
+        return word
+
+
 @dataclass(frozen=True)
 class Choices(Part):
     """One of several options for each gene; a function gets a list of options."""
@@ -341,39 +357,39 @@ class Choices(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "options", tuple(self.options))
-        words = self._words()
+        words = list(map(_word, self.options))
         for word in words:
             if not word or word != word.strip() or not (word.isascii() and word.isprintable()) or set(word) & set(',"\\'):
                 raise ValueError(
                     f"the option {word!r} must have printable ASCII characters without commas, quotes and backslashes"
                 )
-        if len(words) < 2 or len(set(words)) < len(words):
+        if len(words) < 2 or len(self._by_key) < len(words):
             raise ValueError(f"the options are {words!r}, but there must be two or more, all different")
         if len(", ".join(words)) > CHOICES_CHARACTERS_MAX:
             raise ValueError(f"the options of a part can have at most {CHOICES_CHARACTERS_MAX:,} characters together")
 
-    def _words(self) -> List[str]:
-        return list(map(_word, self.options))
+    @cached_property
+    def _by_key(self) -> Dict[str, object]:
+        return {_key(option): option for option in self.options}
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
-        return {**super().declaration(), "choices": ", ".join(self._words())}
+        return {**super().declaration(), "choices": ", ".join(map(_word, self.options))}
 
     def read(self, value: object) -> Genes:
-        options = dict(zip(self._words(), self.options))
+        genes = self._list(value)
         try:
-            return [options[_word(gene)] for gene in self._list(value)]
+            return [self._by_key[_key(gene)] for gene in genes]
         except (KeyError, ValueError):
             raise ValueError(f"has a gene that is not one of the options: {value!r:.80}") from None
 
     def corner(self, high: bool) -> Genes:
-        return [self._words()[-1 if high else 0]] * self.length
+        return [self.options[-1 if high else 0]] * self.length
 
     def middle(self) -> Genes:
-        words = self._words()
-        return [words[index % len(words)] for index in range(self.length)]
+        return [self.options[index % len(self.options)] for index in range(self.length)]
 
     def draw(self, rng: random.Random) -> Genes:
-        return [rng.choice(self._words()) for _ in range(self.length)]
+        return [rng.choice(self.options) for _ in range(self.length)]
 
 
 def reals(n: int, low: Number, high: Number, *, log: bool = False, step: Number = 0) -> Reals:

@@ -122,6 +122,7 @@ class Declarations(unittest.TestCase):
             (lambda: evoxo.reals(1, 1, 2, log=True, step=1), "log is True and step is 1, but a logarithmic scale has no steps"),
             (lambda: evoxo.reals(1, 0, 1, step=-1), "step is -1, but must be 0 or more"),
             (lambda: evoxo.integers(1, 0, 9, step=0.5), "step is 0.5, but must be a whole number"),
+            (lambda: evoxo.reals(1, 0, 1e12, step=1e-18), "step is 1e-18, but there can be at most 1,000,000,000,000 steps"),
             (lambda: evoxo.choices(1, ["a"]), "there must be two or more, all different"),
             (lambda: evoxo.choices(1, ["1", 1]), "there must be two or more, all different"),
             (lambda: evoxo.choices(1, ["a,b", "c"]), "the option 'a,b' must have printable ASCII characters without commas"),
@@ -144,6 +145,11 @@ class Declarations(unittest.TestCase):
         for value in (["sgd", 32], [33, 32], [32], [[], 32]):
             with self.subTest(value=value), self.assertRaises(ValueError):
                 sizes.read(value)
+        # As evoxo sends them: texts that are numbers come as numbers.
+        texts = evoxo.choices(1, ["1.50", "1e3", "-0", "007"])
+        self.assertEqual([texts.read([gene]) for gene in (1.5, 1000.0, "-0", "007")], [["1.50"], ["1e3"], ["-0"], ["007"]])
+        with self.assertRaisesRegex(ValueError, "has 1 gene instead of 2"):
+            sizes.read(["adam"])
         self.assertEqual([layers.corner(False), layers.corner(True), layers.middle()], [[16], [128], [64]])
         self.assertEqual([drops.corner(False), drops.corner(True), drops.middle()], [[0.0], [0.9], [0.4]])
         self.assertEqual([rates.corner(False), rates.corner(True)], [[1e-05], [1.0]])

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Column;
 use crate::{
-    settings::{Field, Shape, Value, integer_text, plain},
+    settings::{Field, Shape, Value, setting_text},
     text::{hint, quoted},
 };
 
@@ -57,27 +57,7 @@ impl Lines {
 
 /// The value, with its line.
 pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
-    let text = match value {
-        DeValue::String(text) => Ok(text.to_string()),
-        DeValue::Integer(integer) => integer_text(integer),
-        DeValue::Float(float) => Ok(float.as_str().into()),
-        DeValue::Array(list) if list.iter().any(|entry| entry.get_ref().is_table()) => plain(value),
-        DeValue::Array(list) => {
-            list.iter().map(|value| number(value.get_ref())).collect::<Result<Vec<_>, _>>().map(|it| it.join(", "))
-        }
-        other => Err(other.type_str()),
-    };
-    Raw { text, place: WrittenAt::Line(line) }
-}
-
-/// A number in a list, as written, or as text.
-fn number(value: &DeValue<'_>) -> Result<String, &'static str> {
-    match value {
-        DeValue::String(text) if !text.contains(',') => Ok(text.to_string()),
-        DeValue::Integer(integer) => integer_text(integer),
-        DeValue::Float(float) => Ok(float.as_str().into()),
-        _ => Err("array"),
-    }
+    Raw { text: setting_text(value), place: WrittenAt::Line(line) }
 }
 
 /// The value of a field, or a sentence that says why it is not valid.

@@ -44,12 +44,9 @@ fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, St
     }
     let value = |field: &super::Field| match table.get(field.name) {
         None => field.read(field.default),
-        Some(value) => match value.get_ref() {
-            DeValue::String(text) => field.read(text),
-            other => match plain(other) {
-                Ok(text) => field.read(&text),
-                Err(what) => Err(format!("{} must be {}, not of type {what}", field.name, field.shape.allowed())),
-            },
+        Some(value) => match setting_text(value.get_ref()) {
+            Ok(text) => field.read(&text),
+            Err(what) => Err(format!("{} must be {}, not of type {what}", field.name, field.shape.allowed())),
         },
     };
     let values = Values::new(schema, schema.fields().iter().map(value).collect::<Result<_, _>>()?);
@@ -60,15 +57,36 @@ fn read_entry(schema: &'static Schema, table: &DeTable<'_>) -> Result<Values, St
 }
 
 /// A whole number in decimal digits, however TOML writes it: 0x10 is 16.
-pub(crate) fn integer_text(integer: &DeInteger<'_>) -> Result<String, &'static str> {
+fn integer_text(integer: &DeInteger<'_>) -> Result<String, &'static str> {
     match integer.radix() {
         10 => Ok(integer.as_str().into()),
         radix => i128::from_str_radix(integer.as_str(), radix).map(|it| it.to_string()).map_err(|_| "integer"),
     }
 }
 
+/// The text of a setting's value in a file, or the name of its type if no setting has values of that type. Lists of numbers
+/// and texts have commas between them; lists of tables are TOML on one line.
+pub(crate) fn setting_text(value: &DeValue<'_>) -> Result<String, &'static str> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(integer) => integer_text(integer),
+        DeValue::Float(float) => Ok(float.as_str().into()),
+        DeValue::Array(list) if list.iter().any(|entry| entry.get_ref().is_table()) => plain(value),
+        DeValue::Array(list) => {
+            let entry = |value: &toml::Spanned<DeValue<'_>>| match value.get_ref() {
+                DeValue::String(text) if text.contains(',') => Err("array that has a comma in a text"),
+                DeValue::Boolean(value) => Ok(value.to_string()),
+                DeValue::Array(_) => Err("array"),
+                entry => setting_text(entry),
+            };
+            list.iter().map(entry).collect::<Result<Vec<_>, _>>().map(|it| it.join(", "))
+        }
+        other => Err(other.type_str()),
+    }
+}
+
 /// A value on one line as TOML, or the name of its type if no setting has values of that type.
-pub(crate) fn plain(value: &DeValue<'_>) -> Result<String, &'static str> {
+fn plain(value: &DeValue<'_>) -> Result<String, &'static str> {
     match value {
         DeValue::String(text) => Ok(toml_text(text)),
         DeValue::Integer(integer) => integer_text(integer),
@@ -142,6 +160,10 @@ mod tests {
         assert_eq!(values.to_text().trim_end(), line);
         let Parts(parts) = Settings::of(&values).parts;
         assert_eq!((parts[0].name.as_str(), parts[0].numbers.len(), parts[1].r#type), ("a\"b\\", 2, 1));
+        // Lists of texts, and of numbers as text.
+        let Parts(parts) =
+            Settings::of(&SCHEMA.read(r#"parts = [{ name = ["a", 1, "b"], numbers = ["2", 3] }]"#).unwrap()).parts;
+        assert_eq!((parts[0].name.as_str(), parts[0].numbers.len()), ("a, 1, b", 2));
     }
 
     #[test]
@@ -153,6 +175,7 @@ mod tests {
             "[{ type = 7 }]",
             "[{ name = true }]",
             "[{}, {}, {}]",
+            "[{ name = [\"a,b\"] }]",
             "[1]",
             "[{]",
             "3",

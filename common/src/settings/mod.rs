@@ -8,7 +8,7 @@ mod list;
 mod schema;
 mod typed;
 
-pub(crate) use list::{integer_text, plain};
+pub(crate) use list::setting_text;
 pub(crate) use schema::toml_text;
 pub use schema::{Condition, Field, PLACES_EXACT, PLACES_FLOAT, Schema, Scope, Shape, Value, Values};
 pub use typed::{Choice, FromValue, Typed, WithText, field_name};

@@ -111,10 +111,11 @@ impl Notation {
 }
 
 /// A word for cards and programs. Numbers, true, false and null are values of JSON, so that a choice of batch sizes is one of
-/// numbers.
+/// numbers. Whole numbers that would be rounded stay words.
 fn chosen(word: &str) -> Value {
     match serde_json::from_str(word) {
-        Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
+        Ok(value @ (Value::Bool(_) | Value::Null)) => value,
+        Ok(Value::Number(number)) if !number.is_f64() || word.contains(['.', 'e', 'E']) => number.into(),
         _ => word.into(),
     }
 }

@@ -43,6 +43,8 @@ choice! {
 
 /// The least number of choices.
 const CHOICES_MIN: usize = 2;
+/// The most steps between two bounds: more could not be counted exactly.
+const STEPS_MAX: f64 = 1e12;
 
 /// The greatest bound; the least is its negative.
 const BOUND_MAX: i64 = 1_000_000_000_000;
@@ -66,7 +68,7 @@ settings! {
         /// Whether differences or ratios of real and whole numbers count. With log the lower bound must be above 0.
         scale: ScaleName = addition choice("linear"),
         /// The distance between two values of real or whole numbers, the first of which is the lower bound. 0: none.
-        step: Ratio = addition decimal(0, BOUND_MAX, "0"),
+        step: Ratio = addition real(0, BOUND_MAX, "0"),
         /// The words or numbers to choose from, separated by commas.
         choices: String = addition text(1000, ""),
     }
@@ -100,6 +102,9 @@ impl PartSettings {
             }
             _ if self.scale == ScaleName::Log && self.step != Ratio::ZERO => {
                 Some((PartName::step, "a logarithmic scale has no steps: leave out scale or step".into()))
+            }
+            _ if self.step != Ratio::ZERO && (high - low) / self.step.to_f64() > STEPS_MAX => {
+                Some((PartName::step, "there are more than 1000000000000 steps: give a greater step, or none".into()))
             }
             TypeName::Choice if words.len() < CHOICES_MIN || words.contains(&String::new()) => {
                 Some((PartName::choices, "give at least two choices, for example \"adam, sgd\"".into()))
@@ -287,8 +292,8 @@ mod tests {
             let count = values.iter().filter(|value| **value == word).count();
             assert!((280..390).contains(&count), "{count} times {word}");
         }
-        let numbers = super::tests::values("type = choice; choices = 32, 1e-05, true, null, 1x");
-        for number in [json!(32), json!(1e-5), json!(true), Json::Null, json!("1x")] {
+        let numbers = super::tests::values("type = choice; choices = 32, 1e-05, true, null, 1x, 123456789012345678901");
+        for number in [json!(32), json!(1e-5), json!(true), Json::Null, json!("1x"), json!("123456789012345678901")] {
             assert!(numbers.contains(&number), "{number}");
         }
     }
@@ -301,6 +306,10 @@ mod tests {
             ("type = bits; scale = log", "only real and whole numbers have a scale or a step"),
             ("type = permutation; step = 1", "only real and whole numbers have a scale or a step"),
             ("type = integer; low = 0; high = 9; step = 0.5", "the step of whole numbers must be whole"),
+            (
+                "low = 0; high = 1000000000000; step = 0.000000000000000001",
+                "there are more than 1000000000000 steps: give a greater step, or none",
+            ),
             ("type = choice", "give at least two choices, for example \"adam, sgd\""),
             ("type = choice; choices = adam,", "give at least two choices, for example \"adam, sgd\""),
             ("type = choice; choices = adam, sgd, adam", "a choice is there twice"),

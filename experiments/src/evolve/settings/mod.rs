@@ -309,10 +309,10 @@ impl Settings {
     /// What the genes of each part stand for.
     #[must_use]
     pub fn notations(&self) -> Vec<Notation> {
-        let genome = self.genome();
+        let bounded = (self.algorithm.keeps_bounds)(&self.own);
         match self.genome.0.is_empty() {
-            true => vec![Notation::Plain; genome.parts.len()],
-            false => self.genome.0.iter().map(|part| part.notation(genome.bounded)).collect(),
+            true => vec![Notation::Plain; self.genome().parts.len()],
+            false => self.genome.0.iter().map(|part| part.notation(bounded)).collect(),
         }
     }
 
