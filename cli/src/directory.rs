@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
+    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
 };
@@ -15,6 +15,7 @@ use evoxo_common::{
 use serde_json::Value;
 
 use crate::{
+    file::{self, STAGED},
     json, plots,
     results::{REPORT, Results, csv_text},
     say::{notice, usage},
@@ -25,8 +26,6 @@ pub(crate) const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
-/// The extension of files that are being written; the number of the writing process follows it.
-const STAGED: &str = "new-";
 
 /// A directory that is empty or contains this run.
 pub(crate) struct Directory {
@@ -220,22 +219,9 @@ impl Directory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
-        // Two processes may start in the same directory at the same moment.
-        let staged = path.with_extension(format!("{STAGED}{}", std::process::id()));
-        let written = fs::write(&staged, content)
-            .and_then(|()| match name {
-                // The configuration must be as durable as the store, which is useless without it. The same command would
-                // write all other files again.
-                CONFIG => File::open(&staged)?.sync_all(),
-                _ => Ok(()),
-            })
-            .and_then(|()| fs::rename(&staged, &path));
-        if written.is_err() {
-            // On a full disk, part of a file takes space that other files need. An error while removing it adds no
-            // information.
-            let _ = fs::remove_file(&staged);
-        }
-        written.with_context(unwritable)
+        // The configuration must be as durable as the store, which is useless without it. The same command would write all
+        // other files again.
+        file::write(&path, content, name == CONFIG).with_context(unwritable)
     }
 }
 

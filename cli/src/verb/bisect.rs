@@ -15,9 +15,11 @@ use evoxo_common::{
 use evoxo_proto::v1::ReplicaState;
 use prost::Message as _;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::{
-    file, json,
+    file::{self, temporary},
+    json,
     kept::Kept,
     parting::{OtherNumber, first_other},
     say::{stdout, tell, usage, whole},
@@ -100,25 +102,13 @@ struct Found {
     byte: Option<(usize, [Option<u8>; 2])>,
 }
 
-/// A directory that is removed with its content.
-struct Desk(PathBuf);
+/// The directory of the states that builds save.
+struct Desk(TempDir);
 
 impl Desk {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("evoxo-bisect-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make the directory {}", path.display()))?;
-        Ok(Self(path))
-    }
-
     /// The file of a build's state after a round.
     fn state(&self, build: usize, round: u64) -> PathBuf {
-        self.0.join(format!("{build}-{round}"))
-    }
-}
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
+        self.0.path().join(format!("{build}-{round}"))
     }
 }
 
@@ -134,8 +124,8 @@ struct Said {
 fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Outcome> {
     let kept = Kept::read(registry, &arguments.run)?;
     let config = &kept.config;
-    let desk = Desk::new()?;
-    fs::write(desk.0.join("config.toml"), config.to_toml())
+    let desk = Desk(temporary()?);
+    fs::write(desk.0.path().join("config.toml"), config.to_toml())
         .context("cannot write the configuration: is the disk full?")?;
     let is_asked = |(arm, number): &Name| {
         arguments.arm.as_ref().is_none_or(|asked| asked == arm)
@@ -213,9 +203,9 @@ impl Search<'_> {
 
     fn ask(&self, build: usize, binary: &Path, round: u64, from: u64) -> anyhow::Result<Said> {
         let (arm, number) = &self.name;
-        let save = self.desk.0.join(format!("{build}-new"));
+        let save = self.desk.0.path().join(format!("{build}-new"));
         let mut command = Command::new(binary);
-        command.arg("probe").arg(self.desk.0.join("config.toml"));
+        command.arg("probe").arg(self.desk.0.path().join("config.toml"));
         command.args(["--arm", arm, "--replica", &number.to_string(), "--to", &round.to_string(), "--save"]).arg(&save);
         if from > 0 {
             // The states of both builds are the same there.

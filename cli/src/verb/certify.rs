@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     io::Write as _,
     path::PathBuf,
     process::ExitCode,
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     certificate::{CERTIFICATE_BYTES_MAX, Certificate, Envelope, Mark, Marks},
     claims::{Claims, Difference, Key},
-    json,
+    file, json,
     legs::build,
     progress::Progress,
     recompute::{Recomputing, recompute},
@@ -103,7 +102,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             text.len()
         );
     }
-    fs::write(&out, &text).with_context(|| format!("cannot write {}: is the disk full?", out.display()))?;
+    file::write(&out, text.as_bytes(), true)
+        .with_context(|| format!("cannot write {}: is the disk full?", out.display()))?;
     let pieces = counted(certificate.pieces().len(), "piece");
     let signed = key.map_or("not signed".to_owned(), |key| format!("signed with the key {}", key.public().id()));
     let (path, digest, program, bytes) = (out.display(), certificate.digest, program(), text.len());

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    file::temporary,
     say::{notice, stdout, tell, whole},
     source::Experiment,
     stop::Stop,
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     // Ctrl-C ends the processes, and this one removes what they wrote.
     let stop = Stop::listen()?;
-    let desk = tempfile::tempdir().context("cannot make a temporary directory: set TMPDIR to a place for one")?;
+    let desk = temporary()?;
     fs::write(desk.path().join(FILE), config.to_toml())
         .with_context(|| format!("cannot write into {}: set TMPDIR to another place", desk.path().display()))?;
     let session = Session { desk, programs, stop };
