@@ -96,6 +96,7 @@ class Problem(Declaration):
         replicas: int = REPLICAS,
         seed: int = SEED,
         settings: Optional[Mapping[str, object]] = None,
+        start: Optional[object] = None,
         workers: Optional[int] = None,
         out: Union[str, "os.PathLike[str]", None] = None,
         quiet: bool = False,
@@ -103,6 +104,8 @@ class Problem(Declaration):
         """Evolves on this machine, in a script or a notebook, and returns the results: `.best`, `.x`, `.f`, `.history`, `.plot()`.
 
         evaluations, algorithm, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
+        start: candidates with which the search begins: one as the function gets it, a list of them, or the card of another run's
+            best, `start=earlier.best`.
         workers: the number of worker processes, by default one for each core; 0 computes on one thread.
         out: the directory of the results; by default out/ and the problem's name, with a number if that directory has a run of
             another version or with other settings. The same call reads finished results again, and continues an interrupted run.
@@ -113,7 +116,7 @@ class Problem(Declaration):
         Raises ValueError if an argument is wrong, FileNotFoundError if the program evoxo is not found, and `RunFailed` with
         evoxo's message if there are no results.
         """
-        return run(self, evaluations, algorithm, replicas, seed, settings, workers, out, quiet)
+        return run(self, evaluations, algorithm, replicas, seed, settings, start, workers, out, quiet)
 
     def evaluate(self, candidate: str, genes: Mapping[str, Genes], seed: int) -> Answer:
         """The answer for one candidate: its numbers, or the reason why it failed.

@@ -21,6 +21,7 @@ from ._experiment import experiment, write
 from ._processes import ERROR_LINES, SAVE_SECONDS, RunFailed, run_name
 from ._results import Results, results
 from ._serve import serve
+from ._start import start_text
 
 if TYPE_CHECKING:
     from ._problem import Problem
@@ -35,6 +36,7 @@ def run(
     replicas: int,
     seed: int,
     settings: Optional[Mapping[str, object]],
+    start: Optional[object],
     workers: Optional[int],
     out: Union[str, "os.PathLike[str]", None],
     quiet: bool,
@@ -47,6 +49,8 @@ def run(
         # A worker has started this script to evaluate candidates, not to start another run.
         sys.exit(serve(problem, channel))
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
+    if start is not None:
+        values["start"] = start_text(list(problem.parts), start)
     text = experiment(problem, algorithm, evaluations, replicas, seed, values)
     evoxo = binary()
     place = Path(out if out is not None else f"out/{run_name(problem.name)}")

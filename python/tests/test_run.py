@@ -56,6 +56,32 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.script(SCRIPT.replace("=80", "=90"))[0], "True 3 out/bowl-3")
         self.assertEqual(self.script(SCRIPT), first)
 
+    def test_a_search_begins_with_given_candidates(self):
+        said = self.script("""
+            import evoxo
+
+            @evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])
+            def bowl(x):
+                return sum((a - 1) ** 2 for a in x)
+
+            def run(**options):
+                return bowl.run(replicas=1, workers=0, quiet=True, **options)
+
+            first = run(evaluations=300)
+            for algorithm in ("ga", "random"):
+                for start in (first.best, first.x, [[5, 5, 5], {"x": first.x}]):
+                    print(run(evaluations=10, algorithm=algorithm, start=start).f <= first.f)
+            print(run(evaluations=10, algorithm="cma-es", start=[1, 1, 1], settings={"sigma": "0.001"}).f < 0.01)
+            for start in ([1, 1], [1, float("nan"), 1]):
+                try:
+                    run(evaluations=10, start=start)
+                except (evoxo.RunFailed, ValueError) as why:
+                    print(why)
+        """)
+        self.assertEqual(said[:7], ["True"] * 7)
+        self.assertIn('candidate 1 of start: part "x" has 2 genes, not 3', " ".join(said[7:-1]))
+        self.assertRegex(said[-1], "^start must have lists of genes")
+
     def test_scales_steps_and_choices_arrive_as_values(self):
         said = self.script("""
             import math

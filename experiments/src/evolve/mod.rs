@@ -28,6 +28,7 @@ mod report;
 mod rows;
 mod search;
 pub mod settings;
+mod start;
 #[cfg(test)]
 mod table_tests;
 pub mod tables;
@@ -74,20 +75,28 @@ const ASKS: Asks = Asks {
     answers: check::answers,
 };
 
-/// How the settings of `evolve` take in a module.
+/// How the settings of `evolve` take in a module and the candidates with which a search begins.
 const READS: Reads = Reads {
     file: |settings| {
         let settings = Settings::of(settings);
-        settings.module_file().filter(|_| settings.module.is_empty()).map(str::to_owned)
+        missing_module(&settings).or_else(|| start::file(&settings.start)).map(str::to_owned)
     },
     bytes_max: wasm::MODULE_BYTES_MAX,
     runs: |settings| Settings::of(settings).module_file().is_some(),
     settings: |settings, bytes| {
+        if missing_module(&Settings::of(settings)).is_none() {
+            return Ok(vec![("start", start::of_file(bytes).map_err(Refusal)?)]);
+        }
         wasm::Module::new(bytes).map_err(Refusal)?;
         task::try_out(settings, bytes)?;
         Ok(vec![("module", wasm::encode(bytes))])
     },
 };
+
+/// The file of a module that the settings do not have yet.
+fn missing_module(settings: &Settings) -> Option<&str> {
+    settings.module_file().filter(|_| settings.module.is_empty())
+}
 
 /// The program that an arm uses, if any.
 fn asked(values: &Values) -> Option<ProgramId> {

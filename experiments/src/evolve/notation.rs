@@ -7,7 +7,7 @@ use evoxo_common::{
 };
 use serde_json::{Value, json};
 
-use super::genome::Genes;
+use super::genome::{Genes, Part, Type};
 
 /// What the genes of a part stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,6 +90,76 @@ impl Notation {
         }
     }
 
+    /// The genes of a part with these values, as [`Self::json`] writes them. Lengths and bounds are not checked, except where
+    /// values outside of the bounds have no genes.
+    pub(super) fn read(&self, part: &Part, values: &Value) -> Result<Genes, String> {
+        let list = match values {
+            Value::Array(list) => list.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        match (self, part.of) {
+            (Self::Letters(alphabet), _) => {
+                let text = values.as_str().ok_or("its genes are one text")?;
+                let symbol = |letter: char| {
+                    let found = alphabet.chars().position(|own| own == letter);
+                    found.map(|place| place as u32).ok_or_else(|| format!("its alphabet has no {letter:?}"))
+                };
+                Ok(Genes::Symbols(text.chars().map(symbol).collect::<Result<_, String>>()?))
+            }
+            (Self::Words(words), _) => {
+                let number = |value: &Value| {
+                    let found = words.iter().position(|word| chosen(word) == *value || value.as_str() == Some(word));
+                    found.map(|place| place as u32).ok_or_else(|| format!("{value} is none of its choices"))
+                };
+                Ok(Genes::Symbols(list.iter().map(number).collect::<Result<_, String>>()?))
+            }
+            (Self::Logarithm { low, high, whole }, _) => {
+                let gene = |value: &Value| match number(value)? {
+                    number if !(*low..=*high).contains(&number) => {
+                        Err(format!("{number:?} must be from {low:?} to {high:?}"))
+                    }
+                    number if *whole && number.fract() != 0.0 => Err(format!("{number:?} is not whole")),
+                    number => Ok(ln(number)),
+                };
+                Ok(Genes::Real(list.iter().map(gene).collect::<Result<_, String>>()?))
+            }
+            (Self::Steps { low, step, .. }, _) => {
+                let gene = |value: &Value| {
+                    let number = number(value)?;
+                    let steps = ((number - low.to_f64()) / step.to_f64()).round() as i64;
+                    let off = (after(*low, *step, steps) - number).abs();
+                    // A step is a decimal number as a person writes it, which a float need not hit.
+                    match off <= step.to_f64() * STEP_TOLERANCE {
+                        true => Ok(steps),
+                        false => Err(format!("{number:?} is between two steps")),
+                    }
+                };
+                Ok(Genes::Integer(list.iter().map(gene).collect::<Result<_, String>>()?))
+            }
+            (Self::Plain, Type::Real { .. }) => {
+                Ok(Genes::Real(list.iter().map(number).collect::<Result<_, String>>()?))
+            }
+            (Self::Plain, Type::Integer { .. }) => {
+                Ok(Genes::Integer(list.iter().map(whole).collect::<Result<_, String>>()?))
+            }
+            (Self::Plain, Type::Bits) => {
+                let bit = |value: &Value| match value.as_bool().map_or_else(|| whole(value), |bit| Ok(bit.into())) {
+                    Ok(0) => Ok(false),
+                    Ok(1) => Ok(true),
+                    _ => Err(format!("{value} is neither 0 nor 1")),
+                };
+                Ok(Genes::Bits(list.iter().map(bit).collect::<Result<_, String>>()?))
+            }
+            (Self::Plain, of @ (Type::Permutation | Type::Symbols { .. })) => {
+                let entry = |value: &Value| {
+                    u32::try_from(whole(value)?).map_err(|_| format!("{value} must be 0 or more, and less than 2^32"))
+                };
+                let entries = list.iter().map(entry).collect::<Result<_, String>>()?;
+                Ok(if of == Type::Permutation { Genes::Permutation(entries) } else { Genes::Symbols(entries) })
+            }
+        }
+    }
+
     /// The values for a module, with numbers in little-endian order: a real or whole number has 8 bytes, an entry of a
     /// permutation and the number of a word 4, a bit and a character 1.
     pub(super) fn bytes(&self, genes: &Genes) -> Vec<u8> {
@@ -108,6 +178,22 @@ impl Notation {
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Letters(_))
     }
+}
+
+/// How far a value may be from a step, as a share of the step.
+const STEP_TOLERANCE: f64 = 1e-6;
+
+/// A number in JSON, or in a text, as cards have large ones.
+fn number(value: &Value) -> Result<f64, String> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|number: &f64| number.is_finite()).ok_or_else(|| format!("{value} is no number"))
+}
+
+/// A whole number in JSON, which may be written as 3.0, or in a text.
+fn whole(value: &Value) -> Result<i64, String> {
+    let exact = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    let rounded = || value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15).map(|it| it as i64);
+    exact.or_else(rounded).ok_or_else(|| format!("{value} is no whole number"))
 }
 
 /// A word for cards and programs. Numbers, true, false and null are values of JSON, so that a choice of batch sizes is one of

@@ -93,9 +93,11 @@ fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
     (task, Shared { steps, ..shared(&text, Bytes::new()) }.encode())
 }
 
-/// What the tasks of a batch share: these settings as text, and the module if there is one.
+/// What the tasks of a batch share: these settings as text, without those that only the search needs, and the module if there
+/// is one.
 pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
-    let of_task = settings.lines().filter(|line| !line.starts_with("module = ")).map(|line| line.to_owned() + "\n");
+    let needed = |line: &&str| !["module = ", "start = "].iter().any(|name| line.starts_with(name));
+    let of_task = settings.lines().filter(needed).map(|line| line.to_owned() + "\n");
     Shared { settings: of_task.collect(), module, steps: None }
 }
 

@@ -129,6 +129,26 @@ impl Coordinates {
         self.free().fold(0.0, |widest, (_, low, high, _)| (high - low).max(widest))
     }
 
+    /// A point that has this candidate.
+    pub(super) fn of_candidate(&self, candidate: &Candidate) -> Vec<f64> {
+        let place = |gene: f64, low: f64, high: f64| match (gene - low) / (high - low) {
+            share if self.bounded && !(MARGIN..=1.0 - MARGIN).contains(&share) => low / (high - low) + unfold(share),
+            _ => gene / (high - low),
+        };
+        let of_part = |(part, genes): (&Place, &Genes)| match (part, genes) {
+            (Place::Real(_, low, high), Genes::Real(genes)) => {
+                genes.iter().map(|gene| place(*gene, *low, *high)).collect()
+            }
+            (Place::Whole(_, Whole { low, high }), Genes::Integer(genes)) => {
+                genes.iter().map(|gene| *gene as f64 / (high - low)).collect()
+            }
+            (Place::Bits(_), Genes::Bits(genes)) => genes.iter().map(|bit| f64::from(u8::from(*bit))).collect(),
+            (Place::Fixed(_), _) => Vec::new(),
+            _ => panic!("the candidate has genes of another type"),
+        };
+        self.parts.iter().zip(&candidate.parts).flat_map(of_part).collect()
+    }
+
     /// The candidate at a point. If a coordinate is not finite, its gene is in the middle of its bounds.
     pub(super) fn candidate(&self, point: &[f64]) -> Candidate {
         let mut rest = point;
@@ -186,6 +206,14 @@ fn fold(place: f64) -> f64 {
     }
 }
 
+/// The share near a bound, or on it, that [`fold`] takes to this one.
+fn unfold(share: f64) -> f64 {
+    match share < 0.5 {
+        true => (4.0 * MARGIN * share).sqrt() - MARGIN,
+        false => 1.0 + MARGIN - (4.0 * MARGIN * (1.0 - share)).sqrt(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +243,25 @@ mod tests {
                 assert!((genes[0] - gene).abs() <= near.abs(), "{gene} in {low} to {high}: {}", genes[0]);
                 assert!((low..=high).contains(&genes[0]));
             }
+        }
+    }
+
+    /// The point of a candidate has the candidate again, on the bounds, near them and far from them.
+    #[test]
+    fn candidates_have_points() {
+        let part = |length, of| Part { name: "x".into(), length, of };
+        let (real, whole) = (Type::Real { low: -2.0, high: 6.0 }, Type::Integer { low: -3, high: 9 });
+        let parts =
+            vec![part(6, real), part(3, whole), part(2, Type::Bits), part(1, Type::Integer { low: 7, high: 7 })];
+        for bounded in [true, false] {
+            let coordinates = Coordinates::of_numbers(&Genome { parts: parts.clone(), bounded }).unwrap();
+            let reals = vec![-2.0, -1.99, 0.0, 1.234, 5.999, 6.0];
+            let others = [Genes::Integer(vec![-3, 0, 9]), Genes::Bits(vec![false, true]), Genes::Integer(vec![7])];
+            let candidate = Candidate { parts: [vec![Genes::Real(reals.clone())], others.to_vec()].concat() };
+            let again = coordinates.candidate(&coordinates.of_candidate(&candidate));
+            let Genes::Real(genes) = &again.parts[0] else { unreachable!("the part is real") };
+            assert!(genes.iter().zip(&reals).all(|(one, two)| (one - two).abs() < 1e-14), "{genes:?}");
+            assert_eq!(again.parts[1..], candidate.parts[1..]);
         }
     }
 

@@ -266,10 +266,10 @@ impl Ga {
 
     /// A child of two parents that is not `known` yet, see [`new_child`]. In the first generation, a random candidate.
     fn birth(&self, number: u64, known: &dyn Fn(&Candidate) -> bool) -> Candidate {
-        let mut rng = self.search.birth(number);
         if self.population.is_empty() {
-            return self.search.genome.random(&mut rng);
+            return self.search.first(number);
         }
+        let mut rng = self.search.birth(number);
         new_child(known, || {
             let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
             self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
@@ -390,7 +390,7 @@ impl Algorithm for Ga {
 impl Steady for Ga {
     fn candidate(&self, number: u64) -> Candidate {
         if number < self.settings.population as u64 {
-            return self.search.genome.random(&mut self.search.birth(number));
+            return self.search.first(number);
         }
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
         self.birth(number, &known)
@@ -495,7 +495,8 @@ mod tests {
         let genome = Genome { parts: vec![part], bounded: true };
         let cost = |gene: &i64| if *gene == 9 { 0 } else { 1 + gene };
         for seed in 0..9 {
-            let search = Search { genome: genome.clone(), evaluations: 20_000, stream: Stream::root(seed) };
+            let stream = Stream::root(seed);
+            let search = Search { genome: genome.clone(), evaluations: 20_000, start: Vec::new(), stream };
             let mut ga = Ga::start(&Settings::default(), search).unwrap();
             let mut best = i64::MAX;
             while ga.size() > 0 {

@@ -70,7 +70,8 @@ impl Islands {
     /// If a setting makes no sense; the sentence says which.
     pub fn start(settings: &Settings, search: &Search) -> Result<Self, String> {
         settings.check()?;
-        let islands = (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, island)));
+        let islands =
+            (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, island, settings.islands)));
         let islands = islands.collect::<Result<Vec<Ga>, String>>()?;
         Ok(Self { settings: settings.clone(), search: search.clone(), islands, generations: 0, all: Vec::new() })
     }
@@ -88,7 +89,7 @@ impl Islands {
         }
         let island = |(island, state): (usize, _)| {
             let state: &bytes::Bytes = state;
-            Ga::restore(&settings.ga, of_island(search, island), state)
+            Ga::restore(&settings.ga, of_island(search, island, settings.islands), state)
         };
         let islands = islands.iter().enumerate().map(island).collect::<Result<Vec<Ga>, String>>()?;
         let mut restored =
@@ -113,10 +114,12 @@ impl Islands {
     }
 }
 
-/// The search of one island, with its own random numbers. All islands have generations of the same size, so each has its share
+/// The search of one island, with its own random numbers and its share of the candidates with which the search begins. All islands have generations of the same size, so each has its share
 /// of the evaluations.
-fn of_island(search: &Search, island: usize) -> Search {
-    Search { stream: search.stream.text("island").word(island as u64), ..search.clone() }
+fn of_island(search: &Search, island: usize, islands: usize) -> Search {
+    let stream = search.stream.text("island").word(island as u64);
+    let start = search.start.iter().skip(island).step_by(islands).cloned().collect();
+    Search { stream, start, ..search.clone() }
 }
 
 impl Algorithm for Islands {
@@ -200,7 +203,7 @@ mod tests {
         let apart = best_of_each(1_000_000);
         let alone = (0..5).map(|island| {
             let search =
-                Search { evaluations: 20 + 19 * 30, ..of_island(&search(problem, 10, 5 * (20 + 19 * 30)), island) };
+                Search { evaluations: 20 + 19 * 30, ..of_island(&search(problem, 10, 5 * (20 + 19 * 30)), island, 5) };
             let mut ga = Ga::start(&settings(5, 1).ga, search).unwrap();
             minimise(&mut ga, problem).objective(0)
         });

@@ -118,13 +118,15 @@ pub struct Given<'a> {
     pub numbers: u64,
     /// An axis for each behaviour measure.
     pub grid: Vec<Axis>,
+    /// The candidates with which the search begins.
+    pub start: Vec<Candidate>,
 }
 
 impl Given<'_> {
     /// The search that these settings describe, with the random numbers of this stream.
     #[must_use]
     pub fn search(&self, stream: Stream) -> Search {
-        Search { genome: self.genome.clone(), evaluations: self.evaluations, stream }
+        Search { genome: self.genome.clone(), evaluations: self.evaluations, start: self.start.clone(), stream }
     }
 }
 

@@ -179,10 +179,9 @@ impl Listed for MapElites {
 impl MapElites {
     /// A child of two elites; a random candidate while the archive is empty.
     fn birth(&self, number: u64) -> Candidate {
-        let mut rng = self.search.birth(number);
         match self.archive.is_empty() {
-            true => self.search.genome.random(&mut rng),
-            false => self.child(&mut rng),
+            true => self.search.first(number),
+            false => self.child(&mut self.search.birth(number)),
         }
     }
 
@@ -264,7 +263,7 @@ impl Algorithm for MapElites {
 impl Steady for MapElites {
     fn candidate(&self, number: u64) -> Candidate {
         match number < self.settings.initial as u64 {
-            true => self.search.genome.random(&mut self.search.birth(number)),
+            true => self.search.first(number),
             false => self.birth(number),
         }
     }

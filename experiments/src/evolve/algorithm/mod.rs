@@ -132,6 +132,8 @@ pub struct Search {
     pub genome: Genome,
     /// The most evaluations of the whole search.
     pub evaluations: u64,
+    /// The candidates with which the search begins; if there are fewer than a first population needs, random ones follow.
+    pub start: Vec<Candidate>,
     /// The replica's stream; the streams of candidates are derived from it.
     pub stream: Stream,
 }
@@ -140,6 +142,14 @@ impl Search {
     /// The random numbers of a candidate, by its number in the whole search.
     fn birth(&self, number: u64) -> Generator {
         self.stream.text("birth").word(number).rng()
+    }
+
+    /// A candidate of the first population, by its number in the whole search.
+    fn first(&self, number: u64) -> Candidate {
+        match self.start.get(number as usize) {
+            Some(candidate) => candidate.clone(),
+            None => self.genome.random(&mut self.birth(number)),
+        }
     }
 
     /// The size of the next batch: `size`, or the evaluations left after `births` if they are fewer.

@@ -188,10 +188,11 @@ impl Algorithm for Nsga2 {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
         let meetings = self.meetings();
         let candidate = |index: usize| {
-            let mut rng = self.search.birth(self.births + index as u64);
+            let number = self.births + index as u64;
             if self.population.is_empty() {
-                return self.search.genome.random(&mut rng);
+                return self.search.first(number);
             }
+            let mut rng = self.search.birth(number);
             let four = &meetings[4 * index % meetings.len()..][..4];
             let (mother, father) = (self.better(&four[..2]), self.better(&four[2..]));
             self.child(&mut rng, mother, father)
@@ -226,10 +227,10 @@ impl Algorithm for Nsga2 {
 /// of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
 impl Steady for Nsga2 {
     fn candidate(&self, number: u64) -> Candidate {
-        let mut rng = self.search.birth(number);
         if number < self.settings.population as u64 || self.population.is_empty() {
-            return self.search.genome.random(&mut rng);
+            return self.search.first(number);
         }
+        let mut rng = self.search.birth(number);
         let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
         let (one, other) = ([draw(), draw()], [draw(), draw()]);
         self.child(&mut rng, self.better(&one), self.better(&other))

@@ -132,7 +132,10 @@ impl Listed for OpenAiEs {
         let n = coordinates.count();
         let mut rng = search.stream.text("mean").rng();
         let share = || if settings.random { unit(&mut rng) } else { 0.5 };
-        let mean = coordinates.point(std::iter::repeat_with(share));
+        let mean = match search.start.first() {
+            Some(candidate) => coordinates.of_candidate(candidate),
+            None => coordinates.point(std::iter::repeat_with(share)),
+        };
         let state = OpenAiEsState { births: 0, steps: 0, mean, first: vec![0.0; n], second: vec![0.0; n] };
         Ok(Self { settings: settings.clone(), search, state })
     }

@@ -136,7 +136,7 @@ impl Algorithm for Random {
 
 impl Steady for Random {
     fn candidate(&self, number: u64) -> Candidate {
-        self.search.genome.random(&mut self.search.birth(number))
+        self.search.first(number)
     }
 
     fn take(&mut self, individual: Individual) {

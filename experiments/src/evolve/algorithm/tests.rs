@@ -9,7 +9,7 @@ use crate::evolve::{
 /// A search for a built-in problem.
 pub(super) fn search(problem: &Problem, length: usize, evaluations: u64) -> Search {
     let stream = Stream::root(1).text("evolve").text(problem.name);
-    Search { genome: (problem.genome)(length), evaluations, stream }
+    Search { genome: (problem.genome)(length), evaluations, start: Vec::new(), stream }
 }
 
 /// MAP-Elites with a grid of `cells` cells for each measure of a problem.
@@ -224,6 +224,29 @@ fn candidates_do_not_depend_on_the_requested_ranges() {
     }
 }
 
+/// The first population has the given candidates, and random ones if there is room for more. A distribution begins around the
+/// first one.
+#[test]
+fn a_search_begins_with_given_candidates() {
+    for (name, problem, length, make) in ALL {
+        let random = search(problem::find(problem).unwrap(), length, 100);
+        let start: Vec<Candidate> = (0..2).map(|seed| random.genome.random(&mut Stream::root(seed).rng())).collect();
+        let begun = make(Search { start: start.clone(), ..random.clone() }, None).unwrap();
+        let first = begun.ask(0..begun.size());
+        match begun.mean() {
+            Some(mean) => {
+                let apart = random.genome.distance(&mean, &start[0]);
+                assert!(apart < 1e-12 * length as f64, "{name}: {apart}");
+            }
+            None => {
+                assert!(start.iter().all(|one| first.contains(one)), "{name}");
+                let others = make(random, None).unwrap().ask(0..begun.size());
+                assert_eq!(first.iter().filter(|one| others.contains(one)).count(), others.len() - 2, "{name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_hundredth_candidate_is_pinned() {
     for (name, problem, length, make) in ALL {
@@ -296,6 +319,7 @@ fn fixed_genes_never_change() {
             objectives: 1,
             numbers: 2,
             grid: vec![Axis { low: -1.0, high: 3.0, cells: 10 }],
+            start: Vec::new(),
         };
         assert_eq!(kind.check_all(&given), Ok(()), "{kind:?}");
         let mut algorithm = kind.begin(&given, given.search(Stream::root(1)), None).unwrap();

@@ -12,6 +12,7 @@ use super::{
     genome::Genome,
     notation::Notation,
     problem::{self, Problem},
+    start::{self, START_MAX},
     tables::{GRID, Grid, PART, PartSettings, Parts},
     wasm,
 };
@@ -90,6 +91,10 @@ settings! {
         evaluations: u64 = length whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
+        /// Candidates with which the search begins: their genes in JSON, for example "[[0.5, 2]]", or a card or another file
+        /// with such JSON, with its path relative to this file. A first population has them, as many as it has room for; a
+        /// distribution begins around the first. Empty: the search begins at random.
+        start: String = addition text(START_MAX, ""),
         /// Candidates of a generation. 0: the usual number in the literature.
         population: usize = whole(0, 100_000, "0"),
         /// Candidates that are evaluated at the same time, without generations: candidate k is made from the results of
@@ -272,6 +277,8 @@ impl Settings {
             objectives: self.objectives().len(),
             numbers: self.counts().iter().sum::<usize>() as u64,
             grid: self.axes(),
+            // What cannot be read is one of the settings' problems.
+            start: start::candidates(&self.start, &self.genome(), &self.notations()).unwrap_or_default(),
         }
     }
 

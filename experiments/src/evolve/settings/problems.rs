@@ -6,7 +6,7 @@ use super::{
     super::{
         algorithm::{BASELINE, Leaves, having, listed},
         known_front::points,
-        problem, wasm,
+        problem, start, wasm,
         wrong::Wrong,
     },
     GENES_MAX, Name, Settings, objective, twice,
@@ -60,6 +60,12 @@ impl Settings {
                 let measures = counted(measures, "measure");
                 found.push((Name::grid, format!("the grid has {axes} for {measures}: give a [[grid]] for each")));
             }
+        }
+        // A program may still have to say what its genome is.
+        if self.genome().valid().is_ok()
+            && let Err(why) = start::candidates(&self.start, &self.genome(), &self.notations())
+        {
+            found.push((Name::start, why));
         }
         if let Err(Wrong { setting, sentence }) = self.algorithm.check_all(&self.given()) {
             // Algorithms name their parameters like the settings.

@@ -283,7 +283,11 @@ impl Cma {
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
         let share = || if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) };
-        let mut distribution = strategy.start(self.coordinates.point(std::iter::repeat_with(share)), schedule.sigma);
+        let mean = match self.search.start.get(schedule.run as usize) {
+            Some(candidate) => self.coordinates.of_candidate(candidate),
+            None => self.coordinates.point(std::iter::repeat_with(share)),
+        };
+        let mut distribution = strategy.start(mean, schedule.sigma);
         if self.has_whole() {
             distribution.stretched = vec![1.0; strategy.n];
         }

@@ -62,7 +62,8 @@ fn mean_until_mixed((low, high): (i64, i64), function: fn(&[f64], &[i64]) -> f64
     let genome = Genome { parts, bounded: true };
     let mut births = 0;
     for seed in 0..10 {
-        let search = Search { genome: genome.clone(), evaluations: 30_000, stream: Stream::root(seed) };
+        let stream = Stream::root(seed);
+        let search = Search { genome: genome.clone(), evaluations: 30_000, start: Vec::new(), stream };
         let mut cma = Cma::start(&plain(), search).unwrap();
         let mut least = f64::INFINITY;
         while cma.size() > 0 && least > 1e-10 {
