@@ -428,7 +428,7 @@ mod tests {
         problem,
         settings::Settings as EvolveSettings,
     };
-    use crate::testing::parse;
+    use crate::testing::{parse, problems};
     use evoxo_common::rng::Stream;
 
     fn best(name: &str, length: usize, settings: &Settings, evaluations: u64) -> f64 {
@@ -555,7 +555,7 @@ mod tests {
                 .map(|()| Ga::settings(&given))
                 .map(|own| (own.restricted, own.tournament, own.generation()))
         };
-        let (best, restricted) = (Ok((false, 2, 60)), Ok((true, 4, 100)));
+        let (best, restricted) = ((false, 2, 60), (true, 4, 100));
         let symbols = "\n[[settings.genome]]\nname = \"s\"\ntype = \"symbols\"\nlength = 9\nalphabet = 3\n";
         let fixed = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 1\nhigh = 1\n";
         let real = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 0\nhigh = 1\n";
@@ -566,12 +566,13 @@ mod tests {
         assert_eq!(chosen("problem = \"sphere\""), best);
         assert_eq!(chosen("problem = \"tsp\""), best);
         assert_eq!(chosen("problem = \"onemax\"\nreplacement = \"best\""), best);
-        assert_eq!(chosen("problem = \"onemax\"\nelite = 50"), Ok((false, 2, 50)));
-        assert_eq!(chosen("problem = \"onemax\"\ntournament = 3"), Ok((false, 3, 60)));
-        assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), Ok((true, 2, 100)));
-        assert_eq!(chosen("problem = \"onemax\"\nnoise = \"yes\""), Ok((false, 2, 100)));
-        let noisy = chosen("problem = \"onemax\"\nnoise = \"yes\"\nreplacement = \"restricted\"").unwrap_err();
-        assert_eq!(noisy.setting, "replacement");
+        assert_eq!(chosen("problem = \"onemax\"\nelite = 50"), (false, 2, 50));
+        assert_eq!(chosen("problem = \"onemax\"\ntournament = 3"), (false, 3, 60));
+        assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), (true, 2, 100));
+        assert_eq!(chosen("problem = \"onemax\"\nnoise = \"yes\""), (false, 2, 100));
+        let noisy = "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nreplacement = \"restricted\"\n";
+        let sentence = problems(noisy).to_string();
+        assert!(sentence.contains("which noise makes meaningless: set replacement = \"best\""), "{sentence}");
     }
 
     #[test]
