@@ -46,8 +46,7 @@ impl Fork {
     /// The change as an entry of `result.json`.
     pub(super) fn to_json(&self) -> Json {
         let values = |earlier: &[Earlier]| -> Map<String, Json> {
-            let text = |value: &Value| value.to_string().trim_matches('"').into();
-            earlier.iter().map(|(name, value)| ((*name).to_owned(), text(value))).collect()
+            earlier.iter().map(|(name, value)| ((*name).to_owned(), value.bare().into())).collect()
         };
         let arms: Map<String, Json> = self.arms.iter().map(|(arm, it)| (arm.clone(), values(it).into())).collect();
         json!({"at": self.at, "arms": arms})

@@ -162,7 +162,7 @@ impl Registry {
 #[must_use]
 pub fn settings_json(config: &Config, arm: usize) -> Value {
     let settings = config.arms[arm].settings.iter();
-    settings.map(|(field, value)| (field.name.to_owned(), Value::from(value.to_string().trim_matches('"')))).collect()
+    settings.map(|(field, value)| (field.name.to_owned(), Value::from(value.bare()))).collect()
 }
 
 /// A column of the history as a curve over rounds: mean and band over the replicas that have reached each round.

@@ -107,7 +107,7 @@ impl Factor {
     /// If there is no such level.
     #[must_use]
     pub fn level(&self, level: usize) -> String {
-        let values = self.settings.iter().map(|(_, levels)| levels[level].to_string().trim_matches('"').to_owned());
+        let values = self.settings.iter().map(|(_, levels)| levels[level].bare());
         values.collect::<Vec<_>>().join(" and ")
     }
 }

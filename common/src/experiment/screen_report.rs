@@ -240,10 +240,8 @@ fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
 }
 
 fn to_json(config: &Config, screen: &Screen, arms: &[Screened<'_>]) -> Value {
-    let levels = |levels: &[crate::settings::Value; 2]| {
-        let text = |value: &crate::settings::Value| Value::from(value.to_string().trim_matches('"'));
-        Value::from(levels.iter().map(text).collect::<Vec<Value>>())
-    };
+    let levels =
+        |levels: &[crate::settings::Value; 2]| Value::from_iter(levels.iter().map(crate::settings::Value::bare));
     let factor = |factor: &super::Factor| {
         let settings = factor.settings.iter().map(|(name, values)| ((*name).to_owned(), levels(values)));
         (factor.letter.to_string(), Value::Object(settings.collect()))

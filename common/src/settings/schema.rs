@@ -179,6 +179,32 @@ impl std::fmt::Display for Value {
     }
 }
 
+impl Value {
+    /// The value as in an experiment file, but without the quotes of a text or a choice.
+    #[must_use]
+    pub fn bare(&self) -> String {
+        match self {
+            Self::Choice(word) => (*word).to_owned(),
+            Self::Text(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// The text of a TOML string that [`toml_text`] has written; anything else is returned as it is.
+fn bare_text(written: &str) -> String {
+    let Some(inner) = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return written.into() };
+    let mut text = String::with_capacity(inner.len());
+    let mut escaped = false;
+    for letter in inner.chars() {
+        escaped = letter == '\\' && !escaped;
+        if !escaped {
+            text.push(letter);
+        }
+    }
+    text
+}
+
 /// A text as a TOML string.
 pub(crate) fn toml_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
@@ -202,7 +228,7 @@ impl Eq for Values {}
 impl Condition {
     /// Whether the condition holds if the other setting has this value.
     fn holds(&self, value: &Value) -> bool {
-        self.values.contains(&value.to_string().trim_matches('"')) == self.is
+        self.values.contains(&value.bare().as_str()) == self.is
     }
 }
 
@@ -249,7 +275,7 @@ impl Schema {
             // Usually the lines are in the order of the fields, and every task reads them.
             let place = (next..fields.len()).chain(0..next).find(|place| fields[*place].name == name);
             let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
-            given[place] = Some(fields[place].read(value.trim_matches('"'))?);
+            given[place] = Some(fields[place].read(&bare_text(value))?);
             next = place + 1;
         }
         let or_default = |(value, field): (Option<Value>, &Field)| value.unwrap_or_else(|| field.usual());

@@ -530,6 +530,16 @@ mod tests {
         assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
     }
 
+    /// Quotes and backslashes of a text are the same after writing and reading.
+    #[test]
+    fn texts_may_have_quotes_and_backslashes() {
+        for text in ["a\"\\b\\", "\"", "\\\"", "\"a\"", ""] {
+            let values = SCHEMA.defaults().with("text", text);
+            assert_eq!(values.named(&["text"]).next().unwrap().bare(), text);
+            assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
+        }
+    }
+
     /// A limit of 13 digits is itself allowed, and no text leads to a fraction that is too large.
     #[test]
     fn decimals_have_as_many_digits_as_their_limits() {
