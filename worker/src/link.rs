@@ -30,9 +30,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much longer the other addresses may take once one address has answered that it does not lead.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The interval of HTTP/2 pings to a silent coordinator.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// The time limit for the reply to a ping. After that, the link counts as down.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// The time limit for the reply to a ping. After that, the link counts as down. A coordinator waits for a worker at most as
+/// long, so no shorter cut of the network ends a session.
+const PING_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same if there are several coordinators: another one may lead by now. TCP sends again 13 s after the beginning of a cut.
+const PING_TIMEOUT_OF_SEVERAL: Duration = Duration::from_secs(15);
 /// The HTTP/2 window: how many bytes the coordinator may send ahead.
 const WINDOW_BYTES: u32 = 8 << 20;
 /// The maximum number of messages that wait to be written. If there are more, the coordinator has not read for a long time.
@@ -43,13 +46,13 @@ const UNSENT_MAX: usize = 1;
 /// coordinator.
 const UNHANDLED_MAX: usize = 16;
 
-/// The endpoint of a coordinator.
-fn endpoint(coordinator: &Address) -> Endpoint {
+/// The endpoint of a coordinator, which must reply to a ping within this time.
+fn endpoint(coordinator: &Address, ping_timeout: Duration) -> Endpoint {
     Endpoint::from(coordinator.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT)
+        .keep_alive_timeout(ping_timeout)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
@@ -66,7 +69,9 @@ pub(crate) struct Dial {
 impl Dial {
     /// Prepares connections to these addresses.
     pub(crate) fn new(coordinators: &Addresses, dialer: Dialer) -> Self {
-        Self { endpoints: coordinators.all().iter().map(endpoint).collect(), dialer, seen: Arc::default() }
+        let ping_timeout = if coordinators.all().len() > 1 { PING_TIMEOUT_OF_SEVERAL } else { PING_TIMEOUT };
+        let endpoints = coordinators.all().iter().map(|it| endpoint(it, ping_timeout)).collect();
+        Self { endpoints, dialer, seen: Arc::default() }
     }
 
     /// Whether the coordinator of this session may be used, judged by the epoch in its response.

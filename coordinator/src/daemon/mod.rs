@@ -136,8 +136,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
 /// The longest request about access, in bytes: a signing request and a name.
 const ACCESS_BYTES_MAX: usize = 16 << 10;
-/// The interval of pings to a peer, and how long the peer may take to reply.
+/// The interval of pings to a peer.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a peer may take to reply to a ping: as long as the longest `--silence`, because workers are watched more closely by
+/// their heartbeats.
+const PING_TIMEOUT: Duration = Duration::from_secs(60);
 /// The most streams per connection.
 const STREAMS_MAX: u32 = 256;
 /// The most bytes that a connection may send before any of them is read.
@@ -465,7 +468,7 @@ fn incoming(
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {
     Server::builder()
         .http2_keepalive_interval(Some(PING_INTERVAL))
-        .http2_keepalive_timeout(Some(PING_INTERVAL))
+        .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
