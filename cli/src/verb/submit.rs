@@ -86,6 +86,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     })?;
     let run = answer.run.unwrap_or_default();
     more_than_asked(&config, &run).iter().for_each(notice);
+    if answer.created {
+        run.notices.iter().for_each(notice);
+    }
     let mut out = stdout();
     if arguments.json {
         let mut json = run_to_json(&run);

@@ -192,7 +192,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     shell::end_process_on_panic();
     // The port comes first: a second coordinator that was started by mistake ends here, before it touches the store.
     let listener = listen(settings.listen)?;
-    let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
+    let store = PathBuf::from(&settings.store);
+    let figures = settings.metrics.map(|address| metrics::Endpoint::listen(address, store)).transpose()?;
     let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
     // Dropped after everything else has ended.
@@ -411,7 +412,7 @@ async fn serve(
     }
     tokio::spawn(tell_health(health, core.healthy.clone()));
     let meters = Arc::clone(&core.meters);
-    let workers = WorkerServiceServer::new(Workers { core: core.clone() })
+    let workers = WorkerServiceServer::new(Workers::new(core.clone(), led.clone()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone()))

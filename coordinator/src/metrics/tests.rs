@@ -169,7 +169,7 @@ fn a_standby_serves_few_metrics() {
 /// Held connections keep nobody out: others are answered at once, and each answer ends its connection.
 #[tokio::test]
 async fn held_connections_lock_no_one_out() {
-    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0)), std::env::temp_dir()).unwrap();
     let to = endpoint.listener.local_addr().unwrap();
     endpoint.serve(None).unwrap();
     let mut held = Vec::new();

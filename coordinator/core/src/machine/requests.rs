@@ -9,7 +9,7 @@ use super::{
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    rules::Proposal,
+    rules::{Proposal, quota},
     run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -145,6 +145,9 @@ impl Coordinator {
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
         let id = self.add_run(run);
+        if let Some(notice) = quota::near(&self.look(), &self.runs[id].submitter) {
+            self.runs.change(id).notice(notice);
+        }
         let wanted = Wanted::Running;
         self.order(id, PendingOrder { request, prepared, wanted, terms, submitted: true, delete: false });
         Ok(None)

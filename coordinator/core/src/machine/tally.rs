@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{attempts::Attempts, standing::Identity};
+use super::{attempts::Attempts, rules::quota, standing::Identity};
 
 /// The upper ends of the intervals of [`Durations`], in microseconds. One more interval has no end.
 const ENDS_US: [u64; 18] = [
@@ -129,6 +129,8 @@ pub struct Figures {
     pub memory_bytes: u64,
     /// Bytes that can be reserved for runs.
     pub memory_bytes_max: u64,
+    /// What is used of each limit: its name, what is used, and the limit.
+    pub limits: Vec<(&'static str, u64, u64)>,
 }
 
 impl super::Coordinator {
@@ -140,6 +142,7 @@ impl super::Coordinator {
             tasks_suspect: self.tasks.suspects().len() as u64,
             memory_bytes: self.budget.given(),
             memory_bytes_max: self.settings.memory_bytes_max,
+            limits: quota::used(&self.look()),
             ..Figures::default()
         };
         figures.tasks_out = self.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
