@@ -264,6 +264,20 @@ fn a_slow_checkpoint_delays_the_next_one() {
     }
 }
 
+/// One notice, however many writes are slow.
+#[test]
+fn a_slow_store_gives_a_notice() {
+    for (store_ms, notices) in [(4_000, 0), (6_000, 1)] {
+        let mut story = Story::begin(singly());
+        story.store_ms = store_ms;
+        story.submit("r", CONFIG).unwrap();
+        story.join(1, 1);
+        story.work_to_the_end(1);
+        let said = story.run("r").notices;
+        assert_eq!(said.iter().filter(|notice| notice.contains("took more than 5 s")).count(), notices, "{said:?}");
+    }
+}
+
 #[test]
 fn shared_bytes_are_sent_once_per_session_and_saved_with_poison() {
     let mut story = Story::begin(singly());
