@@ -14,8 +14,8 @@
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `ends` (of attempts), `held` (slots that stay free); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
-//! handler finds something that another must act on, it notes a fact (`facts`).
+//! rules decide); `ends` (of attempts), `held` and `keeping` (slots that stay free); `rest` (runs stop); `storage` (writes to
+//! the store), `policy` (questions). If one handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;
 mod absent;
