@@ -16,8 +16,14 @@ use crate::{
     say::{notice, stdout, usage},
 };
 
-/// Which runs to delete.
+/// Which runs to delete: finished and cancelled ones, and those in doubt, unless they were submitted with --term keep=yes.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evoxo prune --older 30d --dry-run        list what ended a month ago
+  evoxo prune --older 30d                  delete it, except runs with keep=yes
+  evoxo prune 'test-*' --owner 1a2b3c4d5e6f
+
+Deletes only runs that are finished, cancelled or in doubt.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
