@@ -1,9 +1,9 @@
 //! Assignment of tasks to workers. Results do not depend on it.
 //!
 //! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network. Long
-//! tasks are not queued, and nothing is queued behind them, because another worker may be idle sooner. A worker gets a batch of open tasks, lowest first, of the
-//! run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is open, tasks that were assigned
-//! long ago get another copy, starting with those that wait in a queue.
+//! tasks are not queued, and nothing is queued behind them, because another worker may be idle sooner. A worker gets a batch of
+//! open tasks, lowest first, of the run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is
+//! open, tasks that were assigned long ago get another copy, starting with those that wait in a queue.
 //!
 //! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`), and some slots may be
 //! closed to long tasks (`keeping`).
