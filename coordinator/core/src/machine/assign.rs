@@ -221,7 +221,9 @@ impl Coordinator {
     /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
     /// there is nothing for this worker, or if its slots stay free for another run.
     fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
-        self.count_long();
+        if self.settings.slots_kept > 0 {
+            self.keeping.count(&self.sessions);
+        }
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() {
             tasks = self.further_copies(id, slow);
@@ -258,6 +260,19 @@ impl Coordinator {
         let slots = self.sessions.slots_for(run).max(1);
         let share = (open / (2 * slots as usize)).max(1);
         self.cut_batch(id, self.open_for(session, id, run), share, session)
+    }
+
+    /// Whether this task must wait because the free slots are kept for short ones. At least one slot is for all tasks.
+    fn is_kept_from(&self, task: TaskId) -> bool {
+        if self.settings.slots_kept == 0 {
+            return false;
+        }
+        let open = &self.tasks[task];
+        let run = &self.runs[open.run];
+        let most = self.sessions.slots_total().saturating_sub(self.settings.slots_kept).max(1);
+        // An assignment can outlive its run.
+        let is_own = |other: RunId| self.runs.get(other).is_some_and(|other| other.submitter == run.submitter);
+        self.keeping.keeps_from(run.expected.us(open.replica.arm, open.work), most, is_own)
     }
 
     /// The first of these tasks, as many as fit into one assignment for this worker.

@@ -1,12 +1,15 @@
 //! Slots that long tasks leave free, so that a short run begins at once although long runs could fill all workers
-//! ([`super::Settings::slots_kept`]).
+//! (`slots_kept` of the settings).
 //!
 //! The duration of a new run's tasks is unknown. Its submitter may try one such task at a time in a slot that is kept; others
 //! count as long until one of them is computed.
 
 use std::collections::BTreeSet;
 
-use super::{Coordinator, TaskId, runs::RunId, sessions::is_long};
+use super::{
+    runs::RunId,
+    sessions::{Sessions, is_long},
+};
 
 /// What workers compute, as far as it matters for kept slots.
 #[derive(Debug, Default)]
@@ -33,37 +36,28 @@ impl Out {
 }
 
 impl Keeping {
+    /// Counts what workers have, unless it is known already.
+    pub(super) fn count(&mut self, sessions: &Sessions) {
+        if self.out.is_none() {
+            let mut out = Out::default();
+            let assignments = sessions.iter().flat_map(|(_, session)| session.assignments.values());
+            assignments.for_each(|assignment| out.add(assignment.run, assignment.each_us));
+            self.out = Some(out);
+        }
+    }
+
     /// A worker was given tasks that are expected to take this long each.
     pub(super) fn given(&mut self, run: RunId, each_us: Option<u64>) {
         if let Some(out) = &mut self.out {
             out.add(run, each_us);
         }
     }
-}
 
-impl Coordinator {
-    /// Counts the slots that have long tasks, if slots are kept.
-    pub(super) fn count_long(&mut self) {
-        if self.settings.slots_kept > 0 && self.keeping.out.is_none() {
-            let mut out = Out::default();
-            let assignments = self.sessions.iter().flat_map(|(_, session)| session.assignments.values());
-            assignments.for_each(|assignment| out.add(assignment.run, assignment.each_us));
-            self.keeping.out = Some(out);
-        }
-    }
-
-    /// Whether this task must wait because the free slots are kept for short ones. At least one slot is for all tasks.
-    pub(super) fn is_kept_from(&self, task: TaskId) -> bool {
-        let Some(out) = &self.keeping.out else { return false };
-        let open = &self.tasks[task];
-        let run = &self.runs[open.run];
-        let each_us = run.expected.us(open.replica.arm, open.work);
-        let most = self.sessions.slots_total().saturating_sub(self.settings.slots_kept).max(1);
-        if !is_long(each_us) || out.long < most {
-            return false;
-        }
-        // An assignment can outlive its run.
-        let tries = |other: &RunId| self.runs.get(*other).is_some_and(|other| other.submitter == run.submitter);
-        each_us.is_some() || out.unknown.iter().any(tries)
+    /// Whether a task of this expected duration must wait because the free slots are kept for short ones. `most` is the number of
+    /// slots for long tasks, and `is_own` says whether a run has the same submitter. If nothing was counted, nothing is kept.
+    pub(super) fn keeps_from(&self, each_us: Option<u64>, most: u32, is_own: impl Fn(RunId) -> bool) -> bool {
+        let Some(out) = &self.out else { return false };
+        let full = is_long(each_us) && out.long >= most;
+        full && (each_us.is_some() || out.unknown.iter().any(|run| is_own(*run)))
     }
 }

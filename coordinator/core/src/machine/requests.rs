@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
+    Coordinator, Effect, Figures, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
@@ -87,7 +87,10 @@ impl Coordinator {
                 self.effects.push(Effect::Store { write, run: String::new(), what });
                 Ok(None)
             }
-            Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
+            Request::Figures => {
+                let figures = Figures { limits: quota::used(&self.look()), ..self.figures() };
+                Ok(Some(Response::Figures(Box::new(figures))))
+            }
             Request::Own { .. } => panic!("the right to a request is checked once"),
         }
     }

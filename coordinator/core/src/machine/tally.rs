@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{attempts::Attempts, rules::quota, standing::Identity};
+use super::{attempts::Attempts, standing::Identity};
 
 /// The upper ends of the intervals of [`Durations`], in microseconds. One more interval has no end.
 const ENDS_US: [u64; 18] = [
@@ -142,7 +142,6 @@ impl super::Coordinator {
             tasks_suspect: self.tasks.suspects().len() as u64,
             memory_bytes: self.budget.given(),
             memory_bytes_max: self.settings.memory_bytes_max,
-            limits: quota::used(&self.look()),
             ..Figures::default()
         };
         figures.tasks_out = self.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
