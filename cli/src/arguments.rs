@@ -100,6 +100,8 @@ enum Verb {
     Resume(verb::order::Named),
     /// Stop a run; submit it again to continue
     Cancel(verb::order::Cancel),
+    /// Delete runs that ended long ago
+    Prune(verb::prune::Arguments),
     /// Say which runs of a coordinator would go on under this build
     CheckUpgrade(verb::check_upgrade::Arguments),
     /// Save a run's results from a coordinator into a directory
@@ -188,6 +190,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Pause(arguments) => verb::order::pause(&arguments),
         Verb::Resume(arguments) => verb::order::resume(&arguments),
         Verb::Cancel(arguments) => verb::order::cancel(&arguments),
+        Verb::Prune(arguments) => verb::prune::prune(&arguments),
         Verb::CheckUpgrade(arguments) => verb::check_upgrade::run(&arguments, registry),
         Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),

@@ -18,6 +18,9 @@ use crate::{
 
 /// Memory for runs, in bytes, if the system does not report how much it has.
 const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
+/// The least and the longest silence after which a worker is lost.
+const SILENCE_MIN: Duration = Duration::from_secs(5);
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// The least memory that is useful, in bytes.
 const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
@@ -91,6 +94,14 @@ pub struct Arguments {
     /// 0.01 to 100; can be repeated
     #[arg(long, value_name = "SUBMITTER=N", value_parser = weight)]
     pub weight: Vec<(String, u64)>,
+
+    /// Keep so many slots free of tasks that take more than a second, so that short runs begin at once beside long ones
+    #[arg(long, value_name = "SLOTS", default_value = "0", value_parser = whole::<u32>(0, 1_000_000))]
+    pub keep_slots: u32,
+
+    /// How long a worker may be silent before it counts as lost; a cut of the network that is shorter costs nothing
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = silence)]
+    pub silence: Duration,
 
     /// Show no page; with --access there is a page only if --page gives its address
     #[arg(long, conflicts_with = "page_host")]
@@ -200,6 +211,8 @@ impl Arguments {
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
             weights: self.weight.clone().leak(),
+            slots_kept: self.keep_slots,
+            silence_ms_max: self.silence.as_millis() as u64,
             memory_bytes_max: self.memory.unwrap_or_else(memory_by_default),
             ..core::Settings::default()
         };
@@ -284,6 +297,15 @@ fn weight(text: &str) -> Result<(String, u64), String> {
     Ok((submitter, weight.ok_or("the weight must be from 0.01 to 100, with at most two digits after the point")?))
 }
 
+/// Reads the value of `--silence`. Heartbeats come every 2 s, and a lost packet delays one of them by some seconds.
+fn silence(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    match (SILENCE_MIN..=SILENCE_MAX).contains(&time) {
+        true => Ok(time),
+        false => Err("give a time from 5s to 1m".into()),
+    }
+}
+
 /// Reads the value of `--batch`.
 ///
 /// # Errors
@@ -311,6 +333,12 @@ mod tests {
             assert!(weight(&format!("{id}={number}")).is_err(), "{number}");
         }
         assert!(["ann=2", "=2", id, "0123456789AB=2"].iter().all(|text| weight(text).is_err()));
+    }
+
+    #[test]
+    fn a_silence_is_longer_than_two_heartbeats() {
+        assert!(["5s", "30s", "1m"].iter().all(|text| silence(text).is_ok()));
+        assert!(["0s", "4s", "61s", "x"].iter().all(|text| silence(text).is_err()));
     }
 
     #[test]

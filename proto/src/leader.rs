@@ -9,6 +9,10 @@ pub const LEADER_HEADER: &str = "evoxo-leader";
 /// The header with which a standby asks for the leader's health. It shows the leader that another coordinator can take over.
 pub const STANDBY_HEADER: &str = "evoxo-standby";
 
+/// The header with which a worker tells the highest epochs that it has seen, `CLUSTER:EPOCH` separated by commas. A coordinator
+/// that leads in an earlier one learns from it why its workers stay away.
+pub const SEEN_HEADER: &str = "evoxo-seen";
+
 /// The number of digits of a cluster's identifier.
 const CLUSTER_DIGITS: usize = 32;
 
@@ -72,6 +76,22 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// The value of [`SEEN_HEADER`].
+    #[must_use]
+    pub fn header(&self) -> String {
+        let each: Vec<String> = self.0.iter().map(|(cluster, epoch)| format!("{cluster}:{epoch}")).collect();
+        each.join(",")
+    }
+
+    /// The epoch in a value of [`SEEN_HEADER`] that is later than the one in which a coordinator leads, if there is one.
+    #[must_use]
+    pub fn later(header: &str, led: &Led) -> Option<u64> {
+        let seen = header.split(',').take(CLUSTERS_MAX).filter_map(|each| each.parse::<Led>().ok());
+        seen.filter(|seen| seen.cluster == led.cluster && seen.epoch > led.epoch).map(|seen| seen.epoch).max()
+    }
+}
+
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|(cluster, epoch)| writeln!(f, "{cluster}:{epoch}"))
@@ -93,6 +113,16 @@ impl FromStr for Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_tells_which_epochs_it_has_seen() {
+        let (mut seen, led) = (Seen::default(), |epoch| Led::new([7; 16], epoch));
+        assert_eq!(Seen::later(&seen.header(), &led(1)), None);
+        assert!(seen.accepts(&led(5)) && seen.accepts(&Led::new([8; 16], 9)));
+        let header = seen.header();
+        assert_eq!([4, 5, 6].map(|epoch| Seen::later(&header, &led(epoch))), [Some(5), None, None]);
+        assert_eq!(Seen::later(&format!("x,{header},:,"), &led(4)), Some(5));
+    }
 
     #[test]
     fn lower_epochs_of_the_same_cluster_are_rejected() {

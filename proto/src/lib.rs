@@ -5,7 +5,7 @@ mod leader;
 mod level;
 pub mod shown;
 
-pub use leader::{LEADER_HEADER, Led, STANDBY_HEADER, Seen};
+pub use leader::{LEADER_HEADER, Led, SEEN_HEADER, STANDBY_HEADER, Seen};
 pub use level::{Level, MILLION};
 
 /// The messages and services of version 1 of the protocol.

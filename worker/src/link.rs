@@ -9,7 +9,7 @@ use std::{
 use evoxo_access::Dialer;
 use evoxo_process::{Address, Addresses, innermost};
 use evoxo_proto::{
-    LEADER_HEADER, Led, MESSAGE_BYTES_MAX, Seen,
+    LEADER_HEADER, Led, MESSAGE_BYTES_MAX, SEEN_HEADER, Seen,
     v1::{FromWorker, ToWorker, worker_service_client::WorkerServiceClient},
 };
 use tokio::{
@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
-    Code, Status, Streaming,
+    Code, Request, Status, Streaming,
     transport::{Endpoint, Uri},
 };
 
@@ -30,9 +30,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much longer the other addresses may take once one address has answered that it does not lead.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The interval of HTTP/2 pings to a silent coordinator.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// The time limit for the reply to a ping. After that, the link counts as down.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// The time limit for the reply to a ping. After that, the link counts as down. A coordinator waits for a worker at most as
+/// long, so no shorter cut of the network ends a session.
+const PING_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same if there are several coordinators: another one may lead by now. TCP sends again 13 s after the beginning of a cut.
+const PING_TIMEOUT_OF_SEVERAL: Duration = Duration::from_secs(15);
 /// The HTTP/2 window: how many bytes the coordinator may send ahead.
 const WINDOW_BYTES: u32 = 8 << 20;
 /// The maximum number of messages that wait to be written. If there are more, the coordinator has not read for a long time.
@@ -43,13 +46,13 @@ const UNSENT_MAX: usize = 1;
 /// coordinator.
 const UNHANDLED_MAX: usize = 16;
 
-/// The endpoint of a coordinator.
-fn endpoint(coordinator: &Address) -> Endpoint {
+/// The endpoint of a coordinator, which must reply to a ping within this time.
+fn endpoint(coordinator: &Address, ping_timeout: Duration) -> Endpoint {
     Endpoint::from(coordinator.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT)
+        .keep_alive_timeout(ping_timeout)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
@@ -66,7 +69,14 @@ pub(crate) struct Dial {
 impl Dial {
     /// Prepares connections to these addresses.
     pub(crate) fn new(coordinators: &Addresses, dialer: Dialer) -> Self {
-        Self { endpoints: coordinators.all().iter().map(endpoint).collect(), dialer, seen: Arc::default() }
+        let ping_timeout = if coordinators.all().len() > 1 { PING_TIMEOUT_OF_SEVERAL } else { PING_TIMEOUT };
+        let endpoints = coordinators.all().iter().map(|it| endpoint(it, ping_timeout)).collect();
+        Self { endpoints, dialer, seen: Arc::default() }
+    }
+
+    /// The value of [`SEEN_HEADER`].
+    fn seen(&self) -> String {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).header()
     }
 
     /// Whether the coordinator of this session may be used, judged by the epoch in its response.
@@ -80,7 +90,8 @@ impl Dial {
         let mut attempts = JoinSet::new();
         for endpoint in self.endpoints.iter().cloned() {
             let dialer = self.dialer.attempt();
-            attempts.spawn(async move { (open(endpoint, &dialer).await, dialer.is_revoked()) });
+            let seen = self.seen();
+            attempts.spawn(async move { (open(endpoint, &dialer, &seen).await, dialer.is_revoked()) });
         }
         let (mut down, mut refused, mut is_away) = (Vec::new(), Vec::new(), false);
         // A host that is down does not answer at all. Once another address has answered, wait only a short time for it.
@@ -89,7 +100,11 @@ impl Dial {
             wait = OTHERS_TIMEOUT;
             match attempt {
                 Ok((Ok(session), _)) if self.accepts(&session) => return Ok(session),
-                Ok((Ok(session), _)) => down.push(format!("{} no longer leads", session.uri)),
+                Ok((Ok(session), _)) => down.push(format!(
+                    "{} no longer leads, because this worker has seen a later epoch of its store (if the store was restored \
+                     from an older copy, its operator has to run `evoxo-coordinator restored`)",
+                    session.uri
+                )),
                 // No other coordinator would admit this worker either, not even one that is away now.
                 Ok((Err(Event::LinkRefused(why)), true)) => return Err(Event::LinkRefused(why)),
                 Ok((Err(Event::LinkRefused(why)), false)) => refused.push(why),
@@ -200,8 +215,8 @@ async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events:
     }
 }
 
-/// Opens a stream. A standby does not accept it.
-async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
+/// Opens a stream, with this value of [`SEEN_HEADER`]. A standby does not accept it.
+async fn open(endpoint: Endpoint, dialer: &Dialer, seen: &str) -> Result<Session, Event> {
     let uri = endpoint.uri().clone();
     // The scheme does not matter, because the dialer handles TLS.
     let address = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -219,7 +234,11 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
         let mut client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        let response = client.work(ReceiverStream::new(to_send)).await;
+        let mut request = Request::new(ReceiverStream::new(to_send));
+        if let Ok(seen) = seen.parse() {
+            request.metadata_mut().insert(SEEN_HEADER, seen);
+        }
+        let response = client.work(request).await;
         let response = response.map_err(|status| match (lost(&status, dialer), dialer.stranger(&status)) {
             (Event::LinkDown(_) | Event::LinkAway(_), Some(why)) => Event::LinkDown(format!("{address} {why}")),
             (end, _) => end,

@@ -27,6 +27,7 @@ pub(crate) mod optimum;
 pub(crate) mod order;
 pub(crate) mod play;
 pub(crate) mod probe;
+pub(crate) mod prune;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -34,10 +34,11 @@ pub(crate) struct Arguments {
     /// computed again. A worker that differs from a trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
-    /// A term of the run, which changes no result: priority=20, or where=gpu=a100
+    /// A term of the run, which changes no result: priority=20, where=gpu=a100, or keep=yes
     ///
     /// priority=20 gives the run twice as much of your share as your other runs. where=gpu=a100,site=lab lets only workers with
-    /// these labels compute it; where= ends that. To change a term while the run is computed, submit the run again with another value. May be repeated.
+    /// these labels compute it; where= ends that. keep=yes keeps it from `evoxo prune` and from --keep-finished of the
+    /// coordinator. To change a term while the run is computed, submit the run again with another value. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = term)]
     term: Vec<v1::Term>,
     #[command(flatten)]
@@ -86,6 +87,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     })?;
     let run = answer.run.unwrap_or_default();
     more_than_asked(&config, &run).iter().for_each(notice);
+    if answer.created {
+        run.notices.iter().for_each(notice);
+    }
     let mut out = stdout();
     if arguments.json {
         let mut json = run_to_json(&run);

@@ -136,8 +136,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
 /// The longest request about access, in bytes: a signing request and a name.
 const ACCESS_BYTES_MAX: usize = 16 << 10;
-/// The interval of pings to a peer, and how long the peer may take to reply.
+/// The interval of pings to a peer.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a peer may take to reply to a ping: as long as the longest `--silence`, because workers are watched more closely by
+/// their heartbeats.
+const PING_TIMEOUT: Duration = Duration::from_secs(60);
 /// The most streams per connection.
 const STREAMS_MAX: u32 = 256;
 /// The most bytes that a connection may send before any of them is read.
@@ -189,7 +192,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     shell::end_process_on_panic();
     // The port comes first: a second coordinator that was started by mistake ends here, before it touches the store.
     let listener = listen(settings.listen)?;
-    let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
+    let store = PathBuf::from(&settings.store);
+    let figures = settings.metrics.map(|address| metrics::Endpoint::listen(address, store)).transpose()?;
     let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
     // Dropped after everything else has ended.
@@ -408,7 +412,7 @@ async fn serve(
     }
     tokio::spawn(tell_health(health, core.healthy.clone()));
     let meters = Arc::clone(&core.meters);
-    let workers = WorkerServiceServer::new(Workers { core: core.clone() })
+    let workers = WorkerServiceServer::new(Workers::new(core.clone(), led.clone()))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone()))
@@ -465,7 +469,7 @@ fn incoming(
 fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {
     Server::builder()
         .http2_keepalive_interval(Some(PING_INTERVAL))
-        .http2_keepalive_timeout(Some(PING_INTERVAL))
+        .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)

@@ -2,14 +2,19 @@
 
 use std::{
     pin::Pin,
+    sync::{Mutex, PoisonError},
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use evoxo_proto::v1::{FromWorker, ToWorker, from_worker, worker_service_server::WorkerService};
+use evoxo_proto::{
+    Led, SEEN_HEADER, Seen,
+    v1::{FromWorker, ToWorker, from_worker, worker_service_server::WorkerService},
+};
 use tokio::{sync::oneshot, time::timeout};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::warn;
 
 use super::{accept::ConnectionInfo, gate::Rooms};
 use crate::{
@@ -25,9 +30,40 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// one.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// After this time it is logged again that workers stay away.
+const WARNED_AGAIN: Duration = Duration::from_secs(60);
+
 /// See `worker.proto`.
 pub(crate) struct Workers {
     pub(crate) core: Handle,
+    /// What this coordinator leads; `None` while the store cannot be written.
+    led: Option<Led>,
+    /// When it was last logged that workers have seen a later epoch.
+    warned: Mutex<Option<Instant>>,
+}
+
+impl Workers {
+    pub(crate) fn new(core: Handle, led: Option<Led>) -> Self {
+        Self { core, led, warned: Mutex::default() }
+    }
+
+    /// Counts and logs that a worker has seen a later epoch than the one in which this coordinator leads. The worker then takes
+    /// it for one that was superseded, and stays away.
+    fn look_at(&self, seen: &str, info: Option<&ConnectionInfo>) {
+        let Some((led, later)) = self.led.as_ref().and_then(|led| Some((led, Seen::later(seen, led)?))) else { return };
+        self.core.meters.kept_away();
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.is_none_or(|at| at.elapsed() >= WARNED_AGAIN) {
+            *warned = Some(Instant::now());
+            let from = info.map_or_else(|| "an unknown address".into(), |info| info.address.to_string());
+            warn!(
+                "workers stay away: one at {from} has seen epoch {later} of this store, and this coordinator leads in epoch {}. \
+                 If the store was restored from an older copy, stop this coordinator, run `evoxo-coordinator restored STORE` and \
+                 start it again",
+                led.epoch
+            );
+        }
+    }
 }
 
 /// The messages for a worker. When the session has ended or the worker is gone, this is dropped, which notifies the task that
@@ -55,6 +91,9 @@ impl WorkerService for Workers {
         let core = self.core.clone();
         let rooms = request.extensions().get::<Rooms>().cloned().unwrap_or_default();
         let info = request.extensions().get::<ConnectionInfo>().cloned();
+        if let Some(seen) = request.metadata().get(SEEN_HEADER).and_then(|seen| seen.to_str().ok()) {
+            self.look_at(seen, info.as_ref());
+        }
         let incoming = Incoming { messages: request.into_inner(), rooms, number: 0 };
         tokio::spawn(async move {
             tokio::select! {

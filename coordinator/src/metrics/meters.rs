@@ -34,6 +34,7 @@ pub(crate) struct Meters {
     received: Counter,
     sent: Counter,
     verified: Family<Label, Counter>,
+    kept_away: Counter,
 }
 
 impl Meters {
@@ -47,6 +48,7 @@ impl Meters {
             received: Counter::default(),
             sent: Counter::default(),
             verified: Family::default(),
+            kept_away: Counter::default(),
         };
         for outcome in ["good", "damaged"] {
             drop(meters.verified.get_or_create(&[("outcome", outcome)]));
@@ -76,6 +78,8 @@ impl Meters {
         let verified = "Finished replicas read in the background with their copies: good, or with a damaged or missing \
                         object";
         registry.register("results_verified", verified, meters.verified.clone());
+        let kept_away = "Attempts of workers that stay away because they have seen a later epoch of the store";
+        registry.register("workers_kept_away", kept_away, meters.kept_away.clone());
         meters
     }
 
@@ -113,6 +117,11 @@ impl Meters {
     /// Notes that a finished replica and its copy were read in the background.
     pub(crate) fn verified(&self, good: bool) {
         self.verified.get_or_create(&[("outcome", if good { "good" } else { "damaged" })]).inc();
+    }
+
+    /// Notes that a worker stays away because it has seen a later epoch.
+    pub(crate) fn kept_away(&self) {
+        self.kept_away.inc();
     }
 
     /// Notes a job of a run's thread.

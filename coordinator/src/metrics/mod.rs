@@ -12,6 +12,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     net::{IpAddr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -52,6 +53,8 @@ const REQUEST_BYTES_MAX: usize = 8 << 10;
 const HEADERS_MAX: usize = 64;
 /// The age at which figures are collected again.
 const AGE_MAX: Duration = Duration::from_secs(1);
+/// How long the system may take to say how much room the store has.
+const FREE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait when the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
 /// The OpenMetrics text format.
@@ -60,6 +63,8 @@ const MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 /// The listener for figures, used in turn as a leader and as a standby.
 pub(crate) struct Endpoint {
     listener: std::net::TcpListener,
+    /// The directory of the store. If the store is a bucket, there is no such directory.
+    store: PathBuf,
     /// When the process started, in seconds since 1970.
     started_s: u64,
 }
@@ -69,13 +74,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the system does not allow listening there.
-    pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<Self> {
+    pub(crate) fn listen(address: SocketAddr, store: PathBuf) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("cannot listen on {address} for figures: choose another port with --metrics"))?;
         listener.set_nonblocking(true).context("cannot wait for connections")?;
         let address = listener.local_addr().context("the listener for figures has no address")?;
         info!("figures for Prometheus at http://{address}/metrics");
-        Ok(Self { listener, started_s: unix_seconds() })
+        Ok(Self { listener, store, started_s: unix_seconds() })
     }
 
     /// Another handle of the same listener, for another runtime.
@@ -84,7 +89,7 @@ impl Endpoint {
     /// If the system denies it.
     pub(crate) fn again(&self) -> anyhow::Result<Self> {
         let listener = self.listener.try_clone().context("cannot wait for connections")?;
-        Ok(Self { listener, started_s: self.started_s })
+        Ok(Self { listener, store: self.store.clone(), started_s: self.started_s })
     }
 
     /// Serves figures until the runtime ends: those of a leader, with its epoch if it has one, or else of a standby.
@@ -94,7 +99,7 @@ impl Endpoint {
     pub(crate) fn serve(self, leads: Option<(Handle, Option<u64>)>) -> anyhow::Result<()> {
         let here = self.listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
         let listener = TcpListener::from_std(self.listener).context("cannot wait for connections")?;
-        let figures = Served { leads, here, started_s: self.started_s, last: Mutex::default() };
+        let figures = Served { leads, here, store: self.store, started_s: self.started_s, last: Mutex::default() };
         tokio::spawn(converse(listener, Arc::new(figures)));
         Ok(())
     }
@@ -144,6 +149,8 @@ struct Served {
     leads: Option<(Handle, Option<u64>)>,
     /// Whether only this host can reach the listener.
     here: bool,
+    /// The directory of the store. If the store is a bucket, there is no such directory.
+    store: PathBuf,
     started_s: u64,
     /// The last text, and when it was written.
     last: Mutex<Option<(Instant, Bytes)>>,
@@ -200,7 +207,7 @@ impl Served {
             return Some(text.clone());
         }
         let leads = self.leads.as_ref().is_some_and(|(_, epoch)| epoch.is_some());
-        let process = Process::new(self.started_s, leads);
+        let process = Process::new(self.started_s, leads, free_bytes(self.store.clone()).await);
         let text = match &self.leads {
             None => write(process, None, None)?,
             Some((core, epoch)) => {
@@ -214,6 +221,13 @@ impl Served {
         *last = Some((Instant::now(), text.clone()));
         Some(text)
     }
+}
+
+/// The free bytes of the file system of a directory, if the system says so in time: a network file system may hang.
+async fn free_bytes(directory: PathBuf) -> Option<u64> {
+    let asked = tokio::task::spawn_blocking(move || rustix::fs::statvfs(&directory));
+    let about = timeout(FREE_TIMEOUT, asked).await.ok()?.ok()?.ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// All figures as text.

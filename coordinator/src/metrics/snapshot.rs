@@ -33,11 +33,13 @@ pub(super) struct Process {
     /// When the process started, in seconds since 1970.
     started_s: u64,
     leads: bool,
+    /// The free bytes of the file system of the store, if the store is a directory.
+    free_bytes: Option<u64>,
 }
 
 impl Process {
-    pub(super) fn new(started_s: u64, leads: bool) -> Self {
-        Self { started_s, leads }
+    pub(super) fn new(started_s: u64, leads: bool, free_bytes: Option<u64>) -> Self {
+        Self { started_s, leads, free_bytes }
     }
 }
 
@@ -105,6 +107,9 @@ impl Writer<'_> {
         self.gauges(("build_info", None, "The build of this coordinator"), labels.map(|labels| (labels, 1)))?;
         let help = "When this process started, since 1970";
         self.gauge("start_time", Some(&Unit::Seconds), help, process.started_s)?;
+        if let Some(free) = process.free_bytes {
+            self.gauge("store_free", Some(&Unit::Bytes), "Free bytes on the disk of the store", free)?;
+        }
         self.gauge(
             "leads",
             None,
@@ -120,7 +125,12 @@ impl Writer<'_> {
         let Figures { memory_bytes, memory_bytes_max, .. } = snapshot.figures;
         let bytes = Some(&Unit::Bytes);
         self.gauge("run_memory", bytes, "Memory that runs have reserved", memory_bytes)?;
-        self.gauge("run_memory_limit", bytes, "Memory that all runs together may reserve", memory_bytes_max)
+        self.gauge("run_memory_limit", bytes, "Memory that all runs together may reserve", memory_bytes_max)?;
+        let limits = &snapshot.figures.limits;
+        let help = "What is used of each limit; of those of one submitter, what the submitter with the most uses";
+        self.gauges(("limit_used", None, help), limits.iter().map(|(limit, used, _)| ([("limit", *limit)], *used)))?;
+        let help = "How many of each there may be";
+        self.gauges(("limit", None, help), limits.iter().map(|(limit, _, most)| ([("limit", *limit)], *most)))
     }
 
     fn workers(&mut self, figures: &Figures) -> fmt::Result {

@@ -93,13 +93,15 @@ fn snapshot(runs: Vec<Arc<View>>) -> Snapshot {
     slow.add(AttemptEnd::TimedOut, 5);
     let well = (0..WORKERS_MAX).map(|number| (format!("a{number}"), Attempts::default()));
     let attempts = well.chain([("slow".to_owned(), slow)]).collect();
-    let figures = Figures { tally, workers_idle: 2, tasks_out: 4, attempts, workers_noticed: 1, ..Figures::default() };
+    let limits = vec![("runs", 9, 1024)];
+    let known = Figures { tally, attempts, limits, ..Figures::default() };
+    let figures = Figures { workers_idle: 2, tasks_out: 4, workers_noticed: 1, ..known };
     Snapshot { figures, runs, epoch: Some(3), healthy: true }
 }
 
 /// All figures of a leader with these runs.
 fn written(meters: &Meters, runs: Vec<Arc<View>>) -> String {
-    write(Process::new(1, true), Some(meters), Some(snapshot(runs))).unwrap()
+    write(Process::new(1, true, Some(5_000)), Some(meters), Some(snapshot(runs))).unwrap()
 }
 
 #[test]
@@ -110,6 +112,7 @@ fn the_served_metrics_have_the_format_and_the_values() {
     meters.stored(&Write::Load, Duration::from_millis(2), Some(&StoreFault::Failed("full".into())));
     meters.ran("take", Duration::from_secs(200));
     meters.received(10);
+    meters.kept_away();
     let strange = "a\"b\\c\nd} 1";
     let runs = vec![view("a", RunState::Running), view(strange, RunState::Failed)];
     let text = written(&meters, runs);
@@ -138,6 +141,10 @@ fn the_served_metrics_have_the_format_and_the_values() {
         ("evoxo_runs{state=\"failed\"}", 1.0),
         ("evoxo_runs{state=\"in doubt\"}", 0.0),
         ("evoxo_epoch", 3.0),
+        ("evoxo_limit_used{limit=\"runs\"}", 9.0),
+        ("evoxo_limit{limit=\"runs\"}", 1024.0),
+        ("evoxo_store_free_bytes", 5000.0),
+        ("evoxo_workers_kept_away_total", 1.0),
         ("evoxo_leads", 1.0),
         ("evoxo_store_failures_total{object=\"leader\",reason=\"failed\"}", 0.0),
         ("evoxo_run_rounds{run=\"a\\\"b\\\\c\\nd} 1\"}", 7.0),
@@ -161,7 +168,7 @@ fn the_number_of_runs_with_metrics_is_limited() {
 /// A standby shows that it is one, and nothing else.
 #[test]
 fn a_standby_serves_few_metrics() {
-    let values = read(&write(Process::new(7, false), None, None).unwrap());
+    let values = read(&write(Process::new(7, false, None), None, None).unwrap());
     assert_eq!((values["evoxo_leads"], values["evoxo_start_time_seconds"]), (0.0, 7.0));
     assert_eq!(values.len(), 3, "{values:?}");
 }
@@ -169,7 +176,7 @@ fn a_standby_serves_few_metrics() {
 /// Held connections keep nobody out: others are answered at once, and each answer ends its connection.
 #[tokio::test]
 async fn held_connections_lock_no_one_out() {
-    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0)), std::env::temp_dir()).unwrap();
     let to = endpoint.listener.local_addr().unwrap();
     endpoint.serve(None).unwrap();
     let mut held = Vec::new();

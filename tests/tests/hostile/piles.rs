@@ -33,7 +33,7 @@ fn bytes_read(process: &Process) -> Option<u64> {
     io.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
 }
 
-#[expect(clippy::print_stdout, reason = "docs/operating.md states these figures; `--nocapture` shows them")]
+#[expect(clippy::print_stdout, reason = "`--nocapture` shows the figures; docs/operating.md has those of .ci/start")]
 fn assert_small(process: &Process, when: &str) {
     if let Some(bytes) = process.memory_bytes("VmHWM") {
         println!("{} results of 12 MB, --memory 64MiB, {when}: {} MiB at most", COPIES + 1, bytes >> 20);

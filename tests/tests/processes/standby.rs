@@ -209,6 +209,33 @@ async fn tools_do_not_return_to_a_superseded_leader() {
     assert!(runs(&old).status.success());
 }
 
+/// An older copy of a store is restored, and the step `restored` is forgotten: workers have seen a later epoch and stay away. Both
+/// sides say so, and the step mends it.
+#[tokio::test]
+async fn workers_that_stay_away_after_a_restore_are_reported() {
+    let site = Site::new();
+    let first = site.coordinator(&[]);
+    let address = first.address.to_string();
+    drop(first);
+    let before = site.path("before");
+    let copied = Command::new("cp").arg("-a").arg(site.path("store")).arg(&before).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    drop(site.coordinator_on(&address, &[]));
+    let third = site.coordinator_on(&address, &[]);
+    let worker = worker(&site, "seer", &address);
+    says(&worker, "connected to the coordinator, session 1").await;
+    drop(third);
+    let copy = before.to_string_lossy().into_owned();
+    let restored = site.coordinator_on(&address, &["--store", &copy]);
+    says(&restored.process, "has seen epoch 3 of this store, and this coordinator leads in epoch 2").await;
+    says(&worker, "no longer leads, because this worker has seen a later epoch").await;
+    drop(restored);
+    let mended = Command::new(program("evoxo-coordinator")).args(["restored", &copy]).output().expect("it starts");
+    assert!(mended.status.success(), "{}", String::from_utf8_lossy(&mended.stderr));
+    let again = site.coordinator_on(&address, &["--store", &copy]);
+    says(&again.process, "worker seer").await;
+}
+
 /// As after a start without the share that both use: a client that knows both addresses takes neither cluster for the other.
 #[tokio::test]
 async fn tools_reject_the_addresses_of_two_clusters() {

@@ -168,8 +168,8 @@ pub struct Worker {
     settings: Settings,
     backoff: Backoff,
     link: Link,
-    /// Whether the current outage has been logged.
-    outage_logged: bool,
+    /// When the current outage was last logged.
+    outage_logged: Option<Millis>,
     slots: Vec<Option<Running>>,
     queue: VecDeque<Queued>,
     /// The shared bytes of tasks of the current session.
@@ -197,7 +197,7 @@ impl Worker {
         Self {
             backoff: Backoff::new(seed),
             link: Link::Resting { until: now },
-            outage_logged: false,
+            outage_logged: None,
             slots: (0..settings.slots).map(|_| None).collect(),
             queue: VecDeque::new(),
             shared: SharedCache::default(),

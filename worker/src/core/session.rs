@@ -11,6 +11,8 @@ use super::{Effect, Link, Queued, Running, STATUS_REFUSED, WELCOME_MS, Worker};
 
 /// How much of a coordinator's message is logged, in characters.
 const REASON_CHARS_MAX: usize = 1_000;
+/// An outage that lasts is logged again after so long, in milliseconds.
+const LOGGED_AGAIN_MS: u64 = 60_000;
 
 impl Worker {
     pub(super) fn send_hello(&mut self, now: Millis) {
@@ -45,7 +47,7 @@ impl Worker {
     /// Waits for the next attempt after the link has ended. `is_normal` says whether its end was normal.
     pub(super) fn rest(&mut self, now: Millis, why: &str, wait_ms: u64, is_normal: bool) {
         let level = match is_normal || self.leaving.is_some() {
-            _ if self.outage_logged => Level::DEBUG,
+            _ if self.outage_logged.is_some_and(|at| now - at < LOGGED_AGAIN_MS) => Level::DEBUG,
             true => Level::INFO,
             false => Level::WARN,
         };
@@ -55,7 +57,9 @@ impl Worker {
             _ => format!("no session with the coordinator: {why}; next try in {wait_s:.1} s"),
         };
         self.effects.push(Effect::Log(level, sentence));
-        self.outage_logged |= level == Level::WARN;
+        if level == Level::WARN {
+            self.outage_logged = Some(now);
+        }
         self.link = Link::Resting { until: now + wait_ms };
         self.pending.orphan();
         self.shared = SharedCache::default();
@@ -80,7 +84,7 @@ impl Worker {
         };
         if let Err(what) = understood {
             // Warn even during an outage: the cause is a bug or another program, not the network.
-            self.outage_logged = false;
+            self.outage_logged = None;
             self.disconnect(now, &format!("it sent {what}"));
         }
     }
@@ -94,7 +98,7 @@ impl Worker {
         }
         let heartbeat_interval_ms = u64::from(welcome.heartbeat_interval_ms);
         self.link = Link::Open { since: now, heartbeat_interval_ms, heartbeat_due: now + heartbeat_interval_ms };
-        self.outage_logged = false;
+        self.outage_logged = None;
         let sentence = format!("connected to the coordinator, session {}", welcome.session);
         self.effects.push(Effect::Log(Level::INFO, sentence));
         // All queued assignments belong to an older session. The coordinator assigns their tasks again.

@@ -1,11 +1,12 @@
 //! Assignment of tasks to workers. Results do not depend on it.
 //!
 //! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network. Long
-//! tasks are not queued, because another worker may be idle sooner. A worker gets a batch of open tasks, lowest first, of the
-//! run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is open, tasks that were assigned
-//! long ago get another copy, starting with those that wait in a queue.
+//! tasks are not queued, and nothing is queued behind them, because another worker may be idle sooner. A worker gets a batch of
+//! open tasks, lowest first, of the run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is
+//! open, tasks that were assigned long ago get another copy, starting with those that wait in a queue.
 //!
-//! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`).
+//! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`), and some slots may be
+//! closed to long tasks (`keeping`).
 //!
 //! A suspect task is sent alone, to a worker that has nothing else. It waits for a worker that has proved itself, but only as
 //! long as the task takes, or some seconds. Then any eligible worker gets it. If no eligible worker has computed anything,
@@ -23,10 +24,11 @@ use super::{
     Batch, Coordinator, SessionId, TaskId,
     evidence::{Evidence, Jury},
     groups::Abilities,
+    keeping::Keeping,
     record::Word,
     run::Run,
     runs::RunId,
-    sessions::{Assignment, Session},
+    sessions::{Assignment, Session, is_long},
     tasks::OpenTask,
 };
 
@@ -39,16 +41,13 @@ const BATCH_BYTES_MAX: usize = 256 << 10;
 /// Tasks that together take less than this, in microseconds, are not divided among workers. An assignment and its results
 /// cost half as much at both ends.
 const WORTH_A_MESSAGE_US: u64 = 200;
-/// Tasks that are expected to take longer than this, in microseconds, are not queued behind others but wait for an idle
-/// worker. For them, a network delay between two tasks costs little, but a task queued behind one that takes hours could lose
-/// hours.
-const QUEUED_US_MAX: u64 = 1_000_000;
 /// The maximum number of suspects to try that find no idle worker. The others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
         self.count_held();
+        self.keeping = Keeping::default();
         if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.look_due) {
             return;
         }
@@ -91,13 +90,14 @@ impl Coordinator {
     fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
         let task = &self.tasks[task];
         let expected = run.expected.us(task.replica.arm, task.work);
-        expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
+        !is_long(expected)
     }
 
     /// Whether a worker can take an assignment.
     fn takes_more(&self, id: SessionId, idle_only: bool) -> bool {
         let session = &self.sessions[id];
         (!idle_only || session.is_idle())
+            && !session.is_quiet(self.now)
             && session.has_capacity()
             && !self.sessions.is_reserved(id)
             && !session.is_alone_with_suspect()
@@ -112,7 +112,7 @@ impl Coordinator {
             self.sessions.release_reserved();
         }
         let free = |(id, session): (SessionId, &Session)| {
-            let free = !session.draining && !session.is_alone_with_suspect();
+            let free = !session.draining && !session.is_quiet(self.now) && !session.is_alone_with_suspect();
             (free && (reserves || session.assignments.is_empty())).then_some(id)
         };
         let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
@@ -221,12 +221,15 @@ impl Coordinator {
     /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
     /// there is nothing for this worker, or if its slots stay free for another run.
     fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
+        if self.settings.slots_kept > 0 {
+            self.keeping.count(&self.sessions);
+        }
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() {
             tasks = self.further_copies(id, slow);
         }
         let Some(first) = tasks.first() else { return false };
-        if self.is_held(id, *first) {
+        if self.is_kept_from(*first) || self.is_held(id, *first) {
             return false;
         }
         self.send_assignment(id, &tasks, false);
@@ -241,7 +244,7 @@ impl Coordinator {
             let may = |run: &&Run| run.hands_out() && session.serves(run) && !self.has_enough_of(session, *run_id);
             let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
-            Some((*run_id, first))
+            (!self.is_kept_from(first)).then_some((*run_id, first))
         });
         let Some((id, first)) = served.min_by(|(one, _), (other, _)| self.rules.turn(*one, *other)) else {
             return Vec::new();
@@ -257,6 +260,19 @@ impl Coordinator {
         let slots = self.sessions.slots_for(run).max(1);
         let share = (open / (2 * slots as usize)).max(1);
         self.cut_batch(id, self.open_for(session, id, run), share, session)
+    }
+
+    /// Whether this task must wait because the free slots are kept for short ones. At least one slot is for all tasks.
+    fn is_kept_from(&self, task: TaskId) -> bool {
+        if self.settings.slots_kept == 0 {
+            return false;
+        }
+        let open = &self.tasks[task];
+        let run = &self.runs[open.run];
+        let most = self.sessions.slots_total().saturating_sub(self.settings.slots_kept).max(1);
+        // An assignment can outlive its run.
+        let is_own = |other: RunId| self.runs.get(other).is_some_and(|other| other.submitter == run.submitter);
+        self.keeping.keeps_from(run.expected.us(open.replica.arm, open.work), most, is_own)
     }
 
     /// The first of these tasks, as many as fit into one assignment for this worker.
@@ -375,6 +391,7 @@ impl Coordinator {
             }
         }
         let each_us = self.runs[run].expected.us(arm, work);
+        self.keeping.given(run, each_us);
         let now = self.now;
         let further = tasks.iter().any(|task| !self.tasks[*task].copies.is_empty());
         let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone, further };

@@ -10,10 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::time::Millis;
 
-use super::{Coordinator, SessionId, TaskId, runs::RunId};
+use super::{Coordinator, SessionId, TaskId, runs::RunId, sessions::LONG_US};
 
-/// Tasks that are expected to take at most this long, in microseconds, are not held back.
-const LONG_US: u64 = 1_000_000;
 /// A slot is kept free for this part of the duration of the task that waits.
 const PART: u64 = 20;
 /// A slot is kept free for at most this long, in milliseconds.

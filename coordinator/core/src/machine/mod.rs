@@ -14,8 +14,8 @@
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `ends` (of attempts), `held` (slots that stay free); `rest` (runs stop); `storage` (writes to the store), `policy` (questions). If one
-//! handler finds something that another must act on, it notes a fact (`facts`).
+//! rules decide); `ends` (of attempts), `held` and `keeping` (slots that stay free); `rest` (runs stop); `storage` (writes to
+//! the store), `policy` (questions). If one handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;
 mod absent;
@@ -35,6 +35,7 @@ mod groups;
 mod held;
 mod here;
 mod invariants;
+mod keeping;
 mod losses;
 mod mends;
 mod orders;
@@ -93,6 +94,7 @@ use convictions::Convictions;
 use ends::Compared;
 use facts::{Fact, Facts};
 use held::Held;
+use keeping::Keeping;
 use owed::Owed;
 use own::OwnProcess;
 use rules::Rules;
@@ -111,6 +113,7 @@ pub struct Coordinator {
     facts: Facts,
     rules: Rules,
     held: Held,
+    keeping: Keeping,
     runs: Runs,
     tasks: Tasks,
     sessions: Sessions,
@@ -166,6 +169,7 @@ impl Coordinator {
             facts: Facts::default(),
             rules: Rules::new(&settings),
             held: Held::default(),
+            keeping: Keeping::default(),
             runs: Runs::default(),
             tasks: Tasks::default(),
             sessions: Sessions::default(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
+    Coordinator, Effect, Figures, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    rules::Proposal,
+    rules::{Proposal, quota},
     run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -87,7 +87,10 @@ impl Coordinator {
                 self.effects.push(Effect::Store { write, run: String::new(), what });
                 Ok(None)
             }
-            Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
+            Request::Figures => {
+                let figures = Figures { limits: quota::used(&self.look()), ..self.figures() };
+                Ok(Some(Response::Figures(Box::new(figures))))
+            }
             Request::Own { .. } => panic!("the right to a request is checked once"),
         }
     }
@@ -145,6 +148,9 @@ impl Coordinator {
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
         let id = self.add_run(run);
+        if let Some(notice) = quota::near(&self.look(), &self.runs[id].submitter) {
+            self.runs.change(id).notice(notice);
+        }
         let wanted = Wanted::Running;
         self.order(id, PendingOrder { request, prepared, wanted, terms, submitted: true, delete: false });
         Ok(None)

@@ -36,6 +36,10 @@ const PROVEN_MS_UNKNOWN: u64 = 10_000;
 const PROVEN_MS_MIN: u64 = 1000;
 /// The minimum duration of a proven session as a multiple of the task's expected duration.
 const PROVEN_FACTOR: u64 = 10;
+/// A worker that has sent nothing for this long, in milliseconds, gets no tasks. That is five heartbeats.
+const QUIET_MS: u64 = 10_000;
+/// Tasks that are expected to take longer than this, in microseconds, are long.
+pub(super) const LONG_US: u64 = 1_000_000;
 /// The maximum number of tasks of one worker. When the worker is lost, each of them must be handled.
 const TASKS_MAX: usize = 8192;
 
@@ -82,6 +86,12 @@ pub(super) struct Session {
     pub(super) owed: BTreeSet<Digest>,
 }
 
+/// Whether a task counts as long if it is expected to take so many microseconds; `None` is an unknown duration. For long
+/// tasks, a network delay between two of them costs little, but a task queued behind one that takes hours could lose hours.
+pub(super) fn is_long(each_us: Option<u64>) -> bool {
+    each_us.is_none_or(|each_us| each_us > LONG_US)
+}
+
 /// Tasks sent together, for one slot.
 pub(super) struct Assignment {
     pub(super) remaining: BTreeMap<Digest, TaskId>,
@@ -101,6 +111,11 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
+    /// Whether its tasks count as long.
+    pub(super) fn is_long(&self) -> bool {
+        is_long(self.each_us)
+    }
+
     /// The expected duration of the remaining tasks, in microseconds; 1 for each task if the duration is unknown.
     pub(super) fn expected_us(&self) -> u64 {
         self.each_us.unwrap_or(1) * self.remaining.len() as u64
@@ -152,6 +167,11 @@ impl Session {
         self.abilities.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
     }
 
+    /// Whether nothing has come from it for a while. It may be cut off or gone, so it gets no tasks until it is heard again.
+    pub(super) fn is_quiet(&self, now: Millis) -> bool {
+        now - self.heard > QUIET_MS
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         (self.assignments.len() as u32) < self.slots
     }
@@ -161,9 +181,12 @@ impl Session {
         self.slots.min(self.assignments.len() as u32)
     }
 
+    /// Whether it may get another assignment, for a free slot or to wait behind a running one. Nothing waits behind a long
+    /// task, or behind one of unknown duration.
     pub(super) fn has_capacity(&self) -> bool {
-        let few = (self.assignments.len() as u32) < 2 * self.slots && self.tasks_assigned < TASKS_MAX;
-        few && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
+        let (assigned, long) = (self.assignments.len(), self.assignments.values().filter(|it| it.is_long()).count());
+        let few = self.is_idle() || assigned + long < 2 * self.slots as usize;
+        few && self.tasks_assigned < TASKS_MAX && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
     }
 
     /// Whether the worker computes a suspect and nothing else.

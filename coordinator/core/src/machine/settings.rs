@@ -63,6 +63,8 @@ pub struct Settings {
     /// The submitters with another weight than [`WEIGHT`], each once. One with a weight of 200 gets twice as much of the
     /// workers' time as one with 100, if both have enough to compute. From 1 to 10,000.
     pub weights: &'static [(String, u64)],
+    /// How many slots long tasks leave free for short ones, of all workers together: see `keeping.rs`.
+    pub slots_kept: u32,
     /// The memory for all runs together, in bytes; [`crate::prepared::Prepared`] defines how it is counted.
     pub memory_bytes_max: u64,
     /// See [`DrawKey`]. The default is a known key. Do not use it where a worker could lie.
@@ -120,7 +122,7 @@ impl Default for Settings {
             batch: Batch::Auto,
             batch_target_us: 20_000,
             heartbeat_interval_ms: 2000,
-            silence_ms_max: 10_000,
+            silence_ms_max: 30_000,
             deadline_factor: 20,
             deadline_ms_min: 60_000,
             deadline_ms_unknown: 1_200_000,
@@ -133,6 +135,7 @@ impl Default for Settings {
             replicas_max: 25_000,
             finished_runs_kept: None,
             weights: &[],
+            slots_kept: 0,
             memory_bytes_max: 2 << 30,
             draw_key: DrawKey::default(),
         }

@@ -23,6 +23,11 @@ use crate::{
 /// twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
 
+/// A write that takes longer than this, in microseconds, gives its run a notice.
+const SLOW_US: u64 = 5_000_000;
+const SLOW: &str = "a write to the store took more than 5 s: orders wait for such writes, and checkpoints come later, so a \
+                    crash costs more work; look at the disk or the bucket of the store";
+
 impl Coordinator {
     /// Handles the store's report about a write.
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>, took_us: u64) {
@@ -62,6 +67,14 @@ impl Coordinator {
             Ok(stored) => {
                 let run = self.runs.change(id);
                 run.trouble.end();
+                if took_us > SLOW_US
+                    && !matches!(what, Pending::Load(_))
+                    && !run.notices.iter().any(|notice| notice == SLOW)
+                {
+                    run.notice(SLOW.to_owned());
+                    let line = format!("run {}: {SLOW}", run.name);
+                    self.effects.log(Topic::Trouble, line);
+                }
                 self.after_success(id, what, stored);
             }
             Err(fault) => self.after_fault(id, what, fault),

@@ -129,6 +129,8 @@ pub struct Figures {
     pub memory_bytes: u64,
     /// Bytes that can be reserved for runs.
     pub memory_bytes_max: u64,
+    /// What is used of each limit: its name, what is used, and the limit.
+    pub limits: Vec<(&'static str, u64, u64)>,
 }
 
 impl super::Coordinator {

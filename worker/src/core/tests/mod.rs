@@ -267,6 +267,20 @@ fn an_outage_is_logged_once_and_so_is_its_end() {
 }
 
 #[test]
+fn an_outage_that_lasts_is_logged_every_minute() {
+    let mut bench = Bench::open(1);
+    bench.on(down());
+    let mut waited_ms = 0;
+    while waited_ms < 600_000 {
+        waited_ms += bench.wait_ms();
+        bench.on(Event::Wake);
+        bench.on(down());
+    }
+    let warnings = bench.logs.iter().filter(|log| log.starts_with("WARN ")).count() as u64;
+    assert!((waited_ms / 90_000..=waited_ms / 60_000 + 1).contains(&warnings), "{warnings} in {waited_ms} ms");
+}
+
+#[test]
 fn a_closed_worker_reconnects_when_told_to_and_not_before() {
     let mut bench = Bench::open(1);
     assert_eq!(bench.on(close(CloseKind::Retry, 4_000)), ["disconnect"]);

@@ -4,7 +4,7 @@
 
 pub(super) mod labels;
 mod overdue;
-mod quota;
+pub(super) mod quota;
 mod retention;
 mod shares;
 mod silence;

@@ -1,7 +1,49 @@
 //! How many runs and replicas there may be, in total and for one submitter.
 
+use std::collections::BTreeMap;
+
 use super::{Look, Proposal, Rule};
 use crate::machine::{events::Rejection, run::Run, runs::RunId};
+
+/// What is used of a limit: its name, what is used, and the limit.
+pub(in crate::machine) type Used = (&'static str, u64, u64);
+
+/// What is used of each limit on runs, replicas and workers. That of one submitter is the most that any submitter uses.
+pub(in crate::machine) fn used(look: &Look) -> Vec<Used> {
+    let mut each: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (_, run) in look.runs.iter() {
+        let (runs, replicas) = each.entry(&run.submitter).or_default();
+        *runs += 1;
+        *replicas += run.prepared.replicas();
+    }
+    let settings = look.settings;
+    let most = |of: fn(&(u64, u64)) -> u64| each.values().map(of).max().unwrap_or_default();
+    let all = |of: fn(&(u64, u64)) -> u64| each.values().map(of).sum();
+    vec![
+        ("runs", all(|(runs, _)| *runs), settings.runs_max as u64),
+        ("runs of one submitter", most(|(runs, _)| *runs), settings.runs_per_submitter_max as u64),
+        ("replicas", all(|(_, replicas)| *replicas), settings.records_max()),
+        ("replicas of one submitter", most(|(_, replicas)| *replicas), settings.records_per_submitter_max()),
+        ("workers", look.sessions.len() as u64, settings.sessions_max as u64),
+    ]
+}
+
+/// A notice for a submitter who has used four fifths of a limit.
+pub(in crate::machine) fn near(look: &Look, submitter: &str) -> Option<String> {
+    let own = look.runs.iter().filter(|(_, run)| run.submitter == submitter);
+    let (runs, replicas) =
+        own.fold((0, 0), |(runs, replicas), (_, run)| (runs + 1, replicas + run.prepared.replicas()));
+    let (all, settings) = (look.runs.len() as u64, look.settings);
+    let limits = [
+        ("runs", runs, settings.runs_per_submitter_max as u64, "one submitter may have"),
+        ("replicas", replicas, settings.records_per_submitter_max(), "one submitter may have"),
+        ("runs", all, settings.runs_max as u64, "the coordinator may have"),
+    ];
+    let (what, used, limit, who) = limits.into_iter().find(|(_, used, limit, _)| used * 5 >= limit * 4)?;
+    Some(format!(
+        "{used} of the {limit} {what} are used that {who}: delete old ones before the limit is met (`evoxo prune --older 30d`)"
+    ))
+}
 
 pub(super) struct Quota;
 

@@ -1,24 +1,41 @@
 //! If only a limited number of ended runs is kept, the oldest are deleted. After a start, ended runs are in the order in
 //! which the store listed them, the order of their last objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Act, Look, Rule};
+use super::{Act, Look, Ordered, Rule, Term};
 use crate::machine::runs::RunId;
+
+/// A run with this term is not deleted because of its age.
+static TERM: Term =
+    Term { name: "keep", values: "yes or no; the default is no", allows: |value| matches!(value, "yes" | "no") };
 
 /// The position of each ended run in the order in which the runs ended.
 #[derive(Default)]
 pub(super) struct Retention {
     ended: BTreeMap<RunId, u64>,
     last: u64,
+    /// The runs that are kept however old they are.
+    pinned: BTreeSet<RunId>,
 }
 
 impl Rule for Retention {
+    fn term(&self) -> Option<&'static Term> {
+        Some(&TERM)
+    }
+
+    fn ordered(&mut self, run: RunId, order: &Ordered) {
+        match order.terms.iter().any(|term| term.name == TERM.name && term.value == "yes") {
+            true => self.pinned.insert(run),
+            false => self.pinned.remove(&run),
+        };
+    }
+
     fn turned(&mut self, look: &Look) -> Vec<Act> {
         let Some(kept) = look.settings.finished_runs_kept else { return Vec::new() };
         let mut ended = Vec::new();
         for (id, run) in look.runs.iter() {
-            if !run.is_over() {
+            if !run.is_over() || self.pinned.contains(&id) {
                 self.ended.remove(&id);
                 continue;
             }
@@ -38,5 +55,6 @@ impl Rule for Retention {
 
     fn removed(&mut self, run: RunId) {
         self.ended.remove(&run);
+        self.pinned.remove(&run);
     }
 }

@@ -162,7 +162,7 @@ fn flapping_workers_fail_no_run_while_the_good_ones_are_away() {
     assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
 }
 
-/// A host may be gone for ten seconds before its session ends, and it looks idle during that time. It must not get a suspect
+/// A host may be gone for 30 s before its session ends, and it looks idle during that time. It must not get a suspect
 /// instead of the worker that computes.
 #[test]
 fn a_silent_worker_does_not_become_proven() {

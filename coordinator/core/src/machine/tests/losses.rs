@@ -69,6 +69,8 @@ fn only_short_tasks_are_queued() {
         assert_eq!(story.tasks_of(1).len(), 2, "their duration is still unknown");
         story.wait(2000);
         story.answer(1, honest);
+        assert_eq!(story.tasks_of(1).len(), 2 + queued, "nothing waits behind the other one: {task_us} us");
+        story.answer(1, honest);
         assert_eq!(story.tasks_of(1).len(), 2 + 2 * queued, "{task_us} us");
     }
 }
@@ -149,17 +151,17 @@ fn workers_of_other_kinds_do_not_count_for_batches() {
 fn a_silent_worker_is_lost() {
     let mut story = Story::begin(Settings::default());
     story.join(1, 1);
-    story.now = Millis(9_000);
-    story.say(1, heartbeat());
-    story.now = Millis(18_000);
-    story.tell(Event::Heard { session: SessionId(1) });
-    story.now = Millis(27_000);
-    story.tell(Event::Wake);
-    assert!(story.closed.is_empty(), "part of a message arrived nine seconds ago");
     story.now = Millis(29_000);
+    story.say(1, heartbeat());
+    story.now = Millis(58_000);
+    story.tell(Event::Heard { session: SessionId(1) });
+    story.now = Millis(87_000);
+    story.tell(Event::Wake);
+    assert!(story.closed.is_empty(), "part of a message arrived 29 seconds ago");
+    story.now = Millis(89_000);
     story.tell(Event::Wake);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
-    assert!(story.closed[&1].reason.contains("it sent nothing for 10000 ms"), "{}", story.closed[&1].reason);
+    assert!(story.closed[&1].reason.contains("it sent nothing for 30000 ms"), "{}", story.closed[&1].reason);
     assert_eq!(story.logged(Topic::WorkerLost), 1);
 }
 
@@ -262,6 +264,20 @@ fn a_slow_checkpoint_delays_the_next_one() {
     }
 }
 
+/// One notice, however many writes are slow.
+#[test]
+fn a_slow_store_gives_a_notice() {
+    for (store_ms, notices) in [(4_000, 0), (6_000, 1)] {
+        let mut story = Story::begin(singly());
+        story.store_ms = store_ms;
+        story.submit("r", CONFIG).unwrap();
+        story.join(1, 1);
+        story.work_to_the_end(1);
+        let said = story.run("r").notices;
+        assert_eq!(said.iter().filter(|notice| notice.contains("took more than 5 s")).count(), notices, "{said:?}");
+    }
+}
+
 #[test]
 fn shared_bytes_are_sent_once_per_session_and_saved_with_poison() {
     let mut story = Story::begin(singly());
@@ -323,7 +339,7 @@ fn lost_workers(heartbeats: bool) -> (Vec<u64>, RunState) {
 #[test]
 fn silent_workers_are_not_evidence() {
     let (lives, state) = lost_workers(false);
-    assert_eq!(lives, [11; 6]);
+    assert_eq!(lives, [31; 6]);
     assert_eq!(state, RunState::Running);
 }
 

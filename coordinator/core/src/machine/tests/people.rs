@@ -387,6 +387,44 @@ fn cancelled_runs_are_deleted_when_a_limited_number_is_kept() {
     assert!(next.views.is_empty() && next.objects.is_empty(), "{:?}", next.views.keys());
 }
 
+/// A run with the term keep=yes stays, and does not take the place of another one, until the term changes.
+#[test]
+fn a_pinned_run_is_kept() {
+    let mut story = Story::begin(Settings { finished_runs_kept: Some(1), ..singly() });
+    for (seed, name) in [(1, "pinned"), (2, "b"), (3, "c")] {
+        let keep = if name == "pinned" { &[("keep", "yes")][..] } else { &[] };
+        shares::submit_on(&mut story, name, seed, keep).unwrap();
+        story.ask(Request::Cancel { name: name.into(), delete: false }).unwrap();
+    }
+    assert_eq!(story.views.keys().collect::<Vec<_>>(), ["c", "pinned"]);
+    let mut next = Story::go_on(Settings { finished_runs_kept: Some(1), ..singly() }, story.objects);
+    assert_eq!(next.views.keys().collect::<Vec<_>>(), ["c", "pinned"]);
+    shares::submit_on(&mut next, "pinned", 1, &[("keep", "no")]).unwrap();
+    next.ask(Request::Cancel { name: "pinned".into(), delete: false }).unwrap();
+    assert_eq!(next.views.len(), 1, "{:?}", next.views.keys());
+}
+
+/// A submitter hears of a limit before it is met, and metrics show how near it is.
+#[test]
+fn four_fifths_of_a_limit_give_a_notice() {
+    let mut story = Story::begin(Settings { runs_per_submitter_max: 5, ..Settings::default() });
+    let notices = |story: &mut Story, by: &str, name: &str, seed: usize| {
+        story.submit_by(by, name, &CONFIG.replace("replicas = 2", &format!("replicas = 2\nseed = {seed}"))).unwrap();
+        story.run(name).notices
+    };
+    for (seed, name) in ["a", "b", "c"].into_iter().enumerate() {
+        assert!(notices(&mut story, "10.0.0.7", name, seed).is_empty());
+    }
+    let said = notices(&mut story, "10.0.0.7", "d", 3);
+    assert!(said[0].starts_with("4 of the 5 runs are used that one submitter may have: delete old ones"), "{said:?}");
+    assert!(notices(&mut story, "10.0.0.8", "e", 4).is_empty(), "another submitter");
+    let Response::Figures(figures) = story.ask(Request::Figures).unwrap() else { panic!("another response") };
+    let of =
+        |name: &str| figures.limits.iter().find(|(limit, ..)| *limit == name).map(|(_, used, most)| (*used, *most));
+    assert_eq!((of("runs"), of("runs of one submitter")), (Some((5, 1024)), Some((4, 5))));
+    assert_eq!(of("replicas of one submitter").map(|(used, _)| used), Some(8));
+}
+
 /// The order in which the runs ended decides, not the order in which they were submitted.
 #[test]
 fn the_runs_that_ended_last_are_kept() {

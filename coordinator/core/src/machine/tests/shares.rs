@@ -258,7 +258,7 @@ fn invalid_terms_are_rejected_by_name() {
         };
         why
     };
-    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where");
+    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where, keep");
     for value in ["gpu", "gpu=", "=a100", "gpu=a100,", "gpu=a 100", "gpu=a=b"] {
         let wrong = refused(&mut story, &[("where", value)]);
         assert!(wrong.starts_with(&format!("the term where is {value:?}: it must be KEY=VALUE")), "{wrong}");
@@ -273,4 +273,69 @@ fn invalid_terms_are_rejected_by_name() {
     submit_on(&mut story, "r", 1, &[("priority", "2")]).unwrap();
     let run = story.run("r");
     assert_eq!((run.state(), run.terms[0].value.as_str(), run.submitter.as_str()), (RunState::Paused, "2", "10.0.0.7"));
+}
+
+/// Ten slots, 20 tasks of 20 s in each round of a long run, and a run of 26 tasks of 100 ms that is submitted after a minute by
+/// another submitter. Returns when its first task and its last task were done, in milliseconds, and how many long tasks were
+/// done in ten minutes.
+fn short_run_beside_long_runs(slots_kept: u32) -> (u64, u64, u64) {
+    const STEP_MS: u64 = 50;
+    let long = |seed: u32| {
+        format!(
+            "experiment = \"dispatch\"\nseed = {seed}\nreplicas = 1\n[settings]\nrounds = 1000\ntasks = 4\npayload_bytes = 16"
+        )
+    };
+    let short = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 26\npayload_bytes = 400";
+    let mut story = Story::begin(Settings { slots_kept, ..Settings::default() });
+    for seed in 0..50 {
+        story.submit_by("10.0.0.7", &format!("long-{seed}"), &long(seed)).unwrap();
+    }
+    (1..=10).for_each(|session| story.join(session, 1));
+    let (mut left_ms, mut begun, mut done, mut long_done) = (BTreeMap::<(u64, u64), u64>::new(), 0, (0, 0), 0);
+    for step in 0..600_000 / STEP_MS {
+        if step == 60_000 / STEP_MS {
+            story.submit_by("10.0.0.8", "short", short).unwrap();
+            begun = story.now.0;
+        }
+        story.wait(STEP_MS);
+        for session in 1..=10 {
+            story.say(session, heartbeat());
+            let Some(running) = story.assigned.get(&session).and_then(|queue| queue.first()) else { continue };
+            let (number, tasks, is_short) = (running.id, running.tasks.len() as u64, running.tasks[0].own.len() > 200);
+            let each_ms = if is_short { 100 } else { 20_000 };
+            let left = left_ms.entry((session, number)).or_insert(each_ms * tasks);
+            *left -= STEP_MS;
+            if *left == 0 {
+                story.task_us = each_ms * 1000;
+                story.answer(session, honest);
+                long_done += if is_short { 0 } else { tasks };
+                if is_short && done.0 == 0 {
+                    done.0 = story.now.0 - begun;
+                }
+            }
+        }
+        if done.1 == 0 && story.views.get("short").is_some_and(|run| run.state() == RunState::Finished) {
+            done.1 = story.now.0 - begun;
+        }
+    }
+    (done.0, done.1, long_done)
+}
+
+/// A run of 2.6 s beside fifty runs of another submitter, whose tasks take 20 s. Without kept slots it waits for the end of a
+/// task, and with one kept slot it does not.
+#[test]
+fn a_short_run_begins_at_once_if_slots_are_kept() {
+    let (first, last, long) = short_run_beside_long_runs(0);
+    assert!(first >= 5_000 && last <= 22_000, "{first} ms, {last} ms, {long} long tasks");
+    let (first, last, kept) = short_run_beside_long_runs(1);
+    assert!(first <= 500 && last <= 3_600, "{first} ms, {last} ms, {kept} long tasks");
+    assert!((long * 17 / 20..long).contains(&kept), "one slot of ten is kept: {kept} instead of {long} long tasks");
+}
+
+/// Fewer slots than are kept: long runs still have one, and a run whose tasks are unknown tries one in a kept slot.
+#[test]
+fn one_slot_is_always_for_all_tasks() {
+    let (_, last, long) = short_run_beside_long_runs(1000);
+    assert!((25..=50).contains(&long), "{long} long tasks");
+    assert!(last > 0 && last <= 3_600, "{last} ms");
 }

@@ -158,7 +158,7 @@ impl Story {
             },
             Effect::Store { write, run, what } => {
                 let is_checkpoint = matches!(what, Write::Checkpoint { .. });
-                let stored = Event::Stored { write, outcome: self.store(&run, what), took_us: 0 };
+                let stored = Event::Stored { write, outcome: self.store(&run, what), took_us: self.store_ms * 1000 };
                 match self.held.as_mut().filter(|_| is_checkpoint) {
                     Some(held) => held.push(stored),
                     None => events.push_back(stored),
