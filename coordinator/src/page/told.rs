@@ -207,9 +207,9 @@ fn candidates(config: &Config, replicas: &[Replica]) -> Value {
 }
 
 /// The name of the picture that shows the result best, if the curves of the page do not: a map of what is kept, a front, or
-/// medians.
+/// medians on a linear axis. The page's curves are medians where the axis is logarithmic.
 fn first(report: &Report) -> Option<&str> {
-    let medians = |figure: &&Figure| matches!(figure.drawn, Drawn::Medians | Drawn::PlainMedians);
+    let medians = |figure: &&Figure| figure.drawn == Drawn::PlainMedians;
     let front = report.figures.iter().find(|figure| figure.name == "front");
     let figure = front.or(report.figures.first().filter(medians)).map(|figure| figure.name.as_str());
     report.maps.first().map(|map| map.name.as_str()).or(figure)
@@ -277,11 +277,42 @@ mod tests {
         };
         assert_eq!(first(&report(Vec::new())), None);
         assert_eq!(first(&report(vec![figure("worth", Drawn::Means), figure("best", Drawn::Medians)])), None);
-        assert_eq!(first(&report(vec![figure("best", Drawn::Medians)])), Some("best"));
+        assert_eq!(first(&report(vec![figure("best", Drawn::Medians)])), None);
+        assert_eq!(first(&report(vec![figure("best", Drawn::PlainMedians)])), Some("best"));
         let several = report(vec![figure("hypervolume", Drawn::PlainMedians), figure("front", Drawn::Dots)]);
         assert_eq!(first(&several), Some("front"));
         let rated = json!({"summary": {"all": {"ratings": [{"player": "a"}]}, "other": {}}});
         assert_eq!(ratings(&rated), json!([{"arm": "all", "players": [{"player": "a"}]}]));
+    }
+
+    /// Candidates have a value for each quantity, the champion of each replica is first, and all of them have limits.
+    #[test]
+    fn candidates_are_listed_as_far_as_there_is_room() {
+        let text = |settings: &str| {
+            format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"sphere\"\n{settings}\n[arms.one]\n")
+        };
+        let told = |settings: &str| {
+            let config = Config::parse(&registry(), "test", &text(settings), &[]).unwrap();
+            let replicas = local::run(&config).unwrap();
+            candidates(&config, &replicas)[0].clone()
+        };
+        let ga = told("algorithm = \"ga\"\nlength = 2\npopulation = 10\nevaluations = 100");
+        let shown = json!([{"name": "f", "role": "objective", "best": "least"},
+            {"name": "x[0]", "role": "gene", "low": -5.12, "high": 5.12},
+            {"name": "x[1]", "role": "gene", "low": -5.12, "high": 5.12}]);
+        assert_eq!((&ga["quantities"], &ga["more"]), (&shown, &json!(false)));
+        let rows = ga["rows"].as_array().unwrap();
+        let best: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["replica"], &row["best"])).collect();
+        assert_eq!(best[..3], [(&json!(0), &json!(true)), (&json!(1), &json!(true)), (&json!(0), &json!(false))]);
+        assert!(rows.len() > 10 && rows.iter().all(|row| row["values"].as_array().unwrap().len() == 3));
+        let long = told("algorithm = \"ga\"\nlength = 2000\npopulation = 40\nevaluations = 100");
+        assert_eq!(long["more"], true);
+        assert!(long.to_string().len() < CANDIDATES_BYTES_MAX + 200_000);
+        // A genome that is too long for a table has only its values there.
+        let longer = told("algorithm = \"ga\"\nlength = 2001\npopulation = 10\nevaluations = 20");
+        assert_eq!(longer["quantities"].as_array().unwrap().len(), 1);
+        let config = Config::parse(&registry(), "test", "experiment = \"dispatch\"\n", &[]).unwrap();
+        assert_eq!(candidates(&config, &local::run(&config).unwrap()), json!([]));
     }
 
     #[test]
