@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn orders_need_the_rights_of_their_calls() {
         let known = |role| Visitor::Known(Identity { id: Id::draw(), role }, 0);
-        let may = |visitor: &Visitor| visitor.json()["may"].clone();
+        let may = |visitor: &Visitor| visitor.json(false)["may"].clone();
         use evoxo_access::Role::{Operator, Submitter, TrustedWorker, Viewer, Worker};
         assert_eq!(may(&Visitor::Anybody), may(&known(Operator)));
         assert_eq!(may(&known(Operator)), json!(ORDERS.map(|(verb, _)| verb)));
@@ -333,6 +333,9 @@ mod tests {
         for visitor in [known(Worker), known(TrustedWorker), Visitor::Stranger] {
             assert!(visitor.may_look().is_err());
         }
-        assert!(known(Operator).may_order("delete").is_err());
+        assert!(known(Operator).may_order("rename", false).is_err());
+        // The page of `evoxo run` or `evoxo view`.
+        assert_eq!(Visitor::Anybody.json(true)["may"], json!(["pause", "resume", "cancel", "drain"]));
+        assert!(Visitor::Anybody.may_order("delete", true).is_err());
     }
 }

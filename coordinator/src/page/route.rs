@@ -131,7 +131,10 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         return match (*request.method() == Method::POST, order_of(page, visit.peer, visitor, &parts, &query)) {
             (false, _) => not_allowed("POST"),
             (true, Ok(order)) => carry_out(page, visit.peer, visitor, order).await,
-            (true, Err(PageRefusal(status, sentence))) => failure(status, &sentence),
+            (true, Err(malformed)) => {
+                let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
+                failure(status, &sentence)
+            }
         };
     }
     if !reads {

@@ -9,7 +9,7 @@ import { asker, warning } from "./results.js";
 import { csv, json, savers } from "./save.js";
 
 /** The most rows of the table, genes in it, genes in the list of those that matter, and axes of the picture. */
-const [ROWS_MAX, GENES_MAX, LISTED_MAX, AXES_MAX] = [100, 8, 12, 8];
+const [ROWS_MAX, GENES_MAX, LISTED_MAX, AXES_MAX] = [500, 8, 12, 8];
 /** With fewer candidates nothing is said about genes. */
 const LEAST = 8;
 /** The share of the candidates, the best ones, whose genes are shown as a range. */
