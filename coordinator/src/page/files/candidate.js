@@ -5,8 +5,8 @@ import { number } from "./format.js";
 import { axis } from "./gene.js";
 import { get } from "./live.js";
 
-/** The most genes with a bar, and the most letters of a gene that is a text. */
-const GENES_MAX = 60;
+/** The most genes with a bar, also on the page of a run, and the most letters of a gene that is a text. */
+const [GENES_MAX, FEW_MAX] = [60, 12];
 const LETTERS_MAX = 80;
 const COPIED_MS = 2000;
 
@@ -56,8 +56,11 @@ function row({ name, value, low, high }) {
     h("td", { class: "soft" }, bounded ? number(high) : ""));
 }
 
-/** The nodes that show a candidate; null if the champion is none. `found` is the answer about a champion. */
-export function candidateOf({ card: written, quantities }) {
+/**
+ * The nodes that show a candidate; null if the champion is not one. The first argument is the answer about a champion.
+ * Of more genes than `most`, `link` leads to all.
+ */
+export function candidateOf({ card: written, quantities }, most = GENES_MAX, link = null) {
   const card = written ? JSON.parse(written) : null;
   if (card?.kind !== "candidate") return null;
   const genes = genesOf(card, quantities);
@@ -66,11 +69,12 @@ export function candidateOf({ card: written, quantities }) {
   const values = [card.objectives, card.constraints, card.measures].flatMap((some) => Object.entries(some ?? {}));
   const head = ["gene", "value", "least", "within its bounds", "greatest"].map((name, at) =>
     h("th", { scope: "col", class: at === 1 || at === 2 ? "number" : null }, name));
-  const rest = genes.length > GENES_MAX && h("p", { class: "soft" },
-    `And ${genes.length - GENES_MAX} more genes: the copies have all of them.`);
+  const left = genes.length - most;
+  const rest = left > 0 && h("p", { class: "soft" }, link ? h("a", { href: link }, `All ${genes.length} genes`)
+    : `And ${left} more genes: the copies have all of them.`);
   const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Genes of the candidate" },
     h("table", { class: "genes" }, h("thead", null, h("tr", null, ...head)),
-      h("tbody", null, ...genes.slice(0, GENES_MAX).map(row))));
+      h("tbody", null, ...genes.slice(0, most).map(row))));
   const copies = h("p", { class: "savers" }, copier("Copy as Python", () => python(card.genes)),
     copier("Copy as JSON", () => JSON.stringify(card, null, 2)));
   return [h("dl", { class: "figures" }, ...[...values, ...broken].map(value)), table, rest, copies].filter(Boolean);
@@ -92,10 +96,12 @@ export function bestOf(name) {
       if (!searches || replica === null || (shown === now && state !== "unfinished")) return;
       shown = now;
       const found = await get(`/api/runs/${name}/champion?arm=${arm}&replica=${replica}`).catch(() => null);
-      const parts = found && candidateOf(found);
+      const parts = found && candidateOf(found, FEW_MAX, `#/runs/${name}/champions/${arm}/${replica}`);
       if (!parts || shown !== now) return;
       const of = arms.length > 1 ? ` of ${arms[arm]?.name}` : "";
-      text(title, `Best candidate${state === "unfinished" ? " so far" : ""}${of}, replica ${replica}`);
+      const [first, second] = found.quantities.filter(({ role }) => role === "objective");
+      const what = second ? `A candidate of the front, the best by ${first.name}` : "Best candidate";
+      text(title, `${what}${state === "unfinished" ? " so far" : ""}${of}, replica ${replica}`);
       place.replaceChildren(...parts);
       node.hidden = false;
     },
