@@ -43,7 +43,7 @@ use serde_json::{Value, json};
 
 pub use chain::{Link, ResultDigest};
 pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
-pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
+pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, short_template, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
 pub use fork::{Earlier, FORKS_MAX, Fork};
