@@ -163,6 +163,28 @@ impl Part {
         }
     }
 
+    /// How different genes of this part are, see [`Genome::distance`].
+    fn distance(&self, one: &Genes, two: &Genes) -> f64 {
+        let share = |difference: f64, width: f64| if width > 0.0 { difference.abs() / width } else { 0.0 };
+        let unequal = |count: usize| count as f64;
+        match (self.of, one, two) {
+            (Type::Real { low, high }, Genes::Real(one), Genes::Real(two)) => {
+                one.iter().zip(two).map(|(one, two)| share(one - two, high - low)).sum()
+            }
+            (Type::Integer { low, high }, Genes::Integer(one), Genes::Integer(two)) => {
+                let width = high as f64 - low as f64;
+                one.iter().zip(two).map(|(one, two)| share(*one as f64 - *two as f64, width)).sum()
+            }
+            (_, Genes::Bits(one), Genes::Bits(two)) => {
+                unequal(one.iter().zip(two).filter(|(one, two)| one != two).count())
+            }
+            (_, Genes::Permutation(one) | Genes::Symbols(one), Genes::Permutation(two) | Genes::Symbols(two)) => {
+                unequal(one.iter().zip(two).filter(|(one, two)| one != two).count())
+            }
+            _ => panic!("part \"{}\" has genes of another type", self.name),
+        }
+    }
+
     /// Checks genes of this part. `bounded` is that of the genome.
     fn check(&self, genes: &Genes, bounded: bool) -> Result<(), String> {
         let name = &self.name;
@@ -250,6 +272,16 @@ impl Genome {
     /// If the genome is not [valid](Self::valid).
     pub fn random(&self, rng: &mut Generator) -> Candidate {
         Candidate { parts: self.parts.iter().map(|part| part.random(rng)).collect() }
+    }
+
+    /// How different two candidates are: the sum over all genes of 0 (equal) to 1. Numbers count by the share of their range that
+    /// lies between them, which may exceed 1 in a genome without bounds; other genes are equal or not.
+    ///
+    /// # Panics
+    /// If a candidate is not of this genome.
+    pub fn distance(&self, one: &Candidate, two: &Candidate) -> f64 {
+        let genes = one.parts.iter().zip(&two.parts);
+        self.parts.iter().zip(genes).map(|(part, (one, two))| part.distance(one, two)).sum()
     }
 
     /// Checks that a candidate belongs to this genome.

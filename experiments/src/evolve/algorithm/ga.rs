@@ -6,6 +6,7 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use evoxo_common::{
+    choice,
     ratio::Ratio,
     rng::{Generator, below},
     settings,
@@ -20,16 +21,31 @@ use super::{
 };
 use crate::evolve::{
     evaluation::Evaluation,
-    genome::{Candidate, Genome},
+    genome::{Candidate, Genome, Type},
     variation::{Variation, new_child},
 };
+
+choice! {
+    /// Which individuals make room for children.
+    enum ReplacementName {
+        /// restricted, with tournaments of four, if all genes are bits or symbols, the problem has no noise, and elite and
+        /// tournament have their defaults; best otherwise
+        Auto = "auto",
+        /// the elite stay, and children replace the others
+        Best = "best",
+        /// each child replaces the most similar of 20 individuals drawn at random, unless it is worse (Harik 1995)
+        Restricted = "restricted",
+    }
+}
 
 settings! {
     /// The genetic algorithm.
     struct Own, names OwnName, schema OWN {
+        /// Which individuals make room for children.
+        replacement: ReplacementName = addition choice("auto"),
         /// How many of the best of a generation survive: a whole number, or a share of the population if below 1. With a
         /// window each child replaces the worst instead.
-        elite: Ratio = decimal(0, 99_999, "0.4"),
+        elite: Ratio = decimal(0, 99_999, "0.4") when replacement not ["restricted"],
         /// The number of populations that evolve side by side, each with its share of population and evaluations.
         islands: usize = addition whole(1, 1_000, "1"),
         /// With islands: generations between two migrations.
@@ -51,6 +67,13 @@ fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
     }
 }
 
+/// The individuals among which a child looks for the most similar one, with restricted replacement. The more there are, the
+/// longer different solutions live side by side.
+const RIVALS: usize = 20;
+/// The individuals of a tournament where restricted replacement is the default: it keeps a population diverse, so that parents
+/// may be chosen more greedily.
+const TOURNAMENT_OF_RESTRICTED: usize = 4;
+
 /// The settings of the genetic algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -64,6 +87,10 @@ pub struct Settings {
     /// Whether survivors are evaluated again in each generation, as their own children: under noise, a lucky value would
     /// otherwise survive for ever. With a window they are not evaluated again.
     pub reevaluate: bool,
+    /// Whether, instead, each child replaces the most similar of 20 individuals, drawn at random with replacement, unless it
+    /// is worse: restricted tournament replacement (G. R. Harik, "Finding Multimodal Solutions Using Restricted Tournament
+    /// Selection", ICGA 1995). Then nothing else about survivors has an effect.
+    pub restricted: bool,
     /// Individuals of a tournament, drawn with replacement, the best of which becomes a parent. 1 to 1,000.
     pub tournament: usize,
     /// How children are made.
@@ -72,9 +99,16 @@ pub struct Settings {
 
 impl Default for Settings {
     /// 100 individuals, 40 of them elite, and tournaments of two: the best of the settings that `docs/benchmarks/suite.md`
-    /// compares.
+    /// compares, for genes other than bits and symbols.
     fn default() -> Self {
-        Self { population: 100, elite: 40, reevaluate: false, tournament: 2, variation: Variation::default() }
+        Self {
+            population: 100,
+            elite: 40,
+            reevaluate: false,
+            restricted: false,
+            tournament: 2,
+            variation: Variation::default(),
+        }
     }
 }
 
@@ -85,7 +119,9 @@ impl Settings {
     /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the population", self.population, 2..=100_000)?;
-        within("elite", "the elite", self.elite, 0..=self.population - 1)?;
+        if !self.restricted {
+            within("elite", "the elite", self.elite, 0..=self.population - 1)?;
+        }
         within("tournament", "the size of a tournament", self.tournament, 1..=1000)?;
         self.variation.check()
     }
@@ -93,7 +129,7 @@ impl Settings {
     /// The candidates of a generation after the first.
     #[must_use]
     pub fn generation(&self) -> usize {
-        self.population - if self.reevaluate { 0 } else { self.elite }
+        self.population - if self.reevaluate || self.restricted { 0 } else { self.elite }
     }
 
     /// What the algorithm needs at most, if an evaluation has this many numbers (objectives, constraints and measures).
@@ -112,7 +148,8 @@ pub struct Ga {
     settings: Settings,
     search: Search,
     births: u64,
-    /// The children of the last batch, then the survivors, best first. Among equals the younger ones survive.
+    /// The children of the last batch, then the survivors, best first. Among equals the younger ones survive. With restricted
+    /// replacement each individual stays in its place until a child takes it.
     population: Vec<Individual>,
 }
 
@@ -127,7 +164,9 @@ impl Listed for Ga {
 
     /// The settings of one island, or of the whole algorithm if there is only one population.
     fn settings(given: &Given<'_>) -> Settings {
-        let Own { elite, islands, tournament, .. } = Own::of(given.own);
+        let own = Own::of(given.own);
+        let Own { elite, islands, tournament, .. } = own;
+        let usual = is_restricted_by_default(given, &own);
         let population = given.population.unwrap_or(Settings::default().population) / islands;
         let (most, least) = (elite.numerator().unsigned_abs(), elite.denominator().unsigned_abs());
         Settings {
@@ -136,13 +175,19 @@ impl Listed for Ga {
             elite: (if most < least { (population as u64 * most / least).max(most.min(1)) } else { most / least })
                 as usize,
             reevaluate: given.noisy,
-            tournament,
+            restricted: usual || own.replacement == ReplacementName::Restricted,
+            tournament: if usual { TOURNAMENT_OF_RESTRICTED } else { tournament },
             variation: variation(given),
         }
     }
 
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
-        let Own { elite, islands, .. } = Own::of(given.own);
+        let Own { elite, islands, replacement, .. } = Own::of(given.own);
+        if given.noisy && replacement == ReplacementName::Restricted {
+            let sentence = "restricted replacement compares values of different generations, which noise makes \
+                            meaningless: set replacement = \"best\"";
+            return Err(Wrong::new("replacement", sentence));
+        }
         if given.window > 0 && islands > 1 {
             return Err(Wrong::new("window", "islands need whole generations: set window = 0 or islands = 1"));
         }
@@ -182,6 +227,17 @@ impl Listed for Ga {
             (None, Some(state)) => Box::new(Self::restore(&own, search, state)?),
         })
     }
+}
+
+/// Whether replacement is restricted because the file does not say otherwise. Children of bits and symbols differ from their
+/// parents in whole genes, so solutions that are similar share building blocks, and a niche is a combination of them.
+fn is_restricted_by_default(given: &Given<'_>, own: &Own) -> bool {
+    let usual = Own::of(&OWN.defaults());
+    let of_strings = |of: Type| matches!(of, Type::Bits | Type::Symbols { .. });
+    own.replacement == ReplacementName::Auto
+        && (own.elite, own.tournament) == (usual.elite, usual.tournament)
+        && !given.noisy
+        && given.genome.parts.iter().filter(|part| part.fixed().is_none()).all(|part| of_strings(part.of))
 }
 
 /// The settings of the islands, if there are several.
@@ -227,6 +283,47 @@ impl Ga {
         marks
     }
 
+    /// The elite stay, and children replace the others.
+    fn best_survive(&mut self, next: Vec<Individual>) {
+        let evaluations = next.len();
+        let mut before = std::mem::take(&mut self.population);
+        before.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
+        // A copy of another individual survives only if there is nothing else left, because a population of copies finds
+        // nothing.
+        let mut seen = BTreeSet::new();
+        let mut is_new = |individual: &Individual| seen.insert(individual.candidate.mark());
+        let (mut next, copies): (Vec<Individual>, Vec<Individual>) = next.into_iter().partition(&mut is_new);
+        let (stay, old): (Vec<Individual>, Vec<Individual>) = before.into_iter().partition(&mut is_new);
+        let missing = self.settings.population.min((self.births as usize).saturating_add(evaluations)) - next.len();
+        next.extend(stay.into_iter().chain(copies).chain(old).take(missing));
+        self.population = next;
+    }
+
+    /// Children in order, each with [`Self::join`]. A copy of another individual is passed over, because a population of copies
+    /// finds nothing.
+    fn restricted(&mut self, next: Vec<Individual>) {
+        let mut seen: BTreeSet<u64> = self.marks().into_iter().collect();
+        for (number, child) in (self.births..).zip(next) {
+            if seen.insert(child.candidate.mark()) {
+                self.join(number, child);
+            }
+        }
+    }
+
+    /// A child takes the place of the most similar of some individuals, unless it is worse. Among equally similar ones that is
+    /// the one drawn first.
+    fn join(&mut self, number: u64, child: Individual) {
+        let mut rng = self.search.stream.text("rivals").word(number).rng();
+        let rivals = (0..RIVALS).map(|_| below(&mut rng, self.population.len() as u64) as usize);
+        let distance =
+            |place: usize| (self.search.genome.distance(&self.population[place].candidate, &child.candidate), place);
+        let nearest = rivals.map(distance).reduce(|best, other| if other.0 < best.0 { other } else { best });
+        let (_, place) = nearest.expect("there are rivals");
+        if child.evaluation.compare(&self.population[place].evaluation).is_le() {
+            self.population[place] = child;
+        }
+    }
+
     fn parent(&self, rng: &mut Generator) -> &Candidate {
         let mut draw = || below(rng, self.population.len() as u64) as usize;
         let first = draw();
@@ -268,18 +365,10 @@ impl Algorithm for Ga {
             evaluation: evaluation.clone(),
         };
         let next: Vec<Individual> = children.into_iter().zip(evaluations).map(individual).collect();
-        let mut before = std::mem::take(&mut self.population);
-        before.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
-        // A copy of another individual survives only if there is nothing else left, because a population of copies finds
-        // nothing.
-        let mut seen = BTreeSet::new();
-        let mut is_new = |individual: &Individual| seen.insert(individual.candidate.mark());
-        let (mut next, copies): (Vec<Individual>, Vec<Individual>) = next.into_iter().partition(&mut is_new);
-        let (stay, old): (Vec<Individual>, Vec<Individual>) = before.into_iter().partition(&mut is_new);
-        let missing =
-            self.settings.population.min((self.births as usize).saturating_add(evaluations.len())) - next.len();
-        next.extend(stay.into_iter().chain(copies).chain(old).take(missing));
-        self.population = next;
+        match self.settings.restricted && !self.population.is_empty() {
+            true => self.restricted(next),
+            false => self.best_survive(next),
+        }
         self.births += evaluations.len() as u64;
     }
 
@@ -297,7 +386,7 @@ impl Algorithm for Ga {
 }
 
 /// As many random candidates as the population has places. Then each child replaces the worst individual, unless the child is
-/// worse.
+/// worse. With restricted replacement it does what it does in a generation.
 impl Steady for Ga {
     fn candidate(&self, number: u64) -> Candidate {
         if number < self.settings.population as u64 {
@@ -308,7 +397,15 @@ impl Steady for Ga {
     }
 
     fn take(&mut self, individual: Individual) {
+        let number = self.births;
         self.births += 1;
+        if self.settings.restricted && self.population.len() == self.settings.population {
+            // While it was evaluated, another child with the same genes may have come.
+            if self.population.iter().all(|one| one.candidate != individual.candidate) {
+                self.join(number, individual);
+            }
+            return;
+        }
         // Among equals the younger one comes first, as in a generation.
         self.population.insert(0, individual);
         if self.population.len() > self.settings.population {
@@ -323,10 +420,15 @@ impl Steady for Ga {
 mod tests {
     use super::*;
     use crate::evolve::{
-        algorithm::tests::{minimise, search},
+        algorithm::{
+            Windowed,
+            tests::{minimise, search},
+        },
         genome::{Genes, Part, Type},
         problem,
+        settings::Settings as EvolveSettings,
     };
+    use crate::testing::{parse, problems};
     use evoxo_common::rng::Stream;
 
     fn best(name: &str, length: usize, settings: &Settings, evaluations: u64) -> f64 {
@@ -409,6 +511,67 @@ mod tests {
             }
             assert_eq!(best, 0, "seed {seed}");
         }
+    }
+
+    /// Two peaks, all ones and all zeros: children compete with the individuals that are like them, so both are kept.
+    #[test]
+    fn different_solutions_live_side_by_side_with_restricted_replacement() {
+        let ones = |candidate: &Candidate| match &candidate.parts[0] {
+            Genes::Bits(bits) => bits.iter().filter(|bit| **bit).count(),
+            _ => unreachable!("the genome has bits only"),
+        };
+        let peaks = |restricted: bool, window: usize| {
+            let search = search(problem::find("onemax").unwrap(), 30, 10_000);
+            let ga = Ga::start(&Settings { restricted, ..Settings::default() }, search.clone()).unwrap();
+            let mut algorithm: Box<dyn Algorithm> = match window {
+                0 => Box::new(ga),
+                _ => Box::new(Windowed::start(Box::new(ga), search, window).unwrap()),
+            };
+            while algorithm.size() > 0 {
+                let told = if algorithm.has_barrier() { algorithm.size() } else { 1 };
+                let height = |candidate: &Candidate| Evaluation {
+                    objectives: vec![-(ones(candidate).max(30 - ones(candidate)) as f64)],
+                    ..Evaluation::default()
+                };
+                let evaluations: Vec<Evaluation> = algorithm.ask(0..told).iter().map(height).collect();
+                algorithm.tell(&evaluations);
+            }
+            assert_eq!(algorithm.population().len(), 100);
+            [0, 30].map(|peak| algorithm.population().iter().any(|one| ones(&one.candidate) == peak))
+        };
+        assert_eq!(peaks(true, 0), [true, true]);
+        assert_eq!(peaks(true, 7), [true, true]);
+        assert_eq!(peaks(false, 0).iter().filter(|found| **found).count(), 1, "the best survive on one peak");
+    }
+
+    #[test]
+    fn a_file_chooses_how_individuals_are_replaced() {
+        let chosen = |text: &str| {
+            let config = parse(&format!("experiment = \"evolve\"\n[settings]\n{text}\n"));
+            let settings = EvolveSettings::of(&config.arms[0].settings);
+            let given = settings.given();
+            Ga::check(&given)
+                .map(|()| Ga::settings(&given))
+                .map(|own| (own.restricted, own.tournament, own.generation()))
+        };
+        let (best, restricted) = ((false, 2, 60), (true, 4, 100));
+        let symbols = "\n[[settings.genome]]\nname = \"s\"\ntype = \"symbols\"\nlength = 9\nalphabet = 3\n";
+        let fixed = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 1\nhigh = 1\n";
+        let real = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 0\nhigh = 1\n";
+        let own = "problem = \"program:x\"\nobjectives = \"min f\"";
+        assert_eq!(chosen("problem = \"onemax\""), restricted);
+        assert_eq!(chosen(&format!("{own}{symbols}{fixed}")), restricted);
+        assert_eq!(chosen(&format!("{own}{symbols}{real}")), best);
+        assert_eq!(chosen("problem = \"sphere\""), best);
+        assert_eq!(chosen("problem = \"tsp\""), best);
+        assert_eq!(chosen("problem = \"onemax\"\nreplacement = \"best\""), best);
+        assert_eq!(chosen("problem = \"onemax\"\nelite = 50"), (false, 2, 50));
+        assert_eq!(chosen("problem = \"onemax\"\ntournament = 3"), (false, 3, 60));
+        assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), (true, 2, 100));
+        assert_eq!(chosen("problem = \"onemax\"\nnoise = \"yes\""), (false, 2, 100));
+        let noisy = "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nreplacement = \"restricted\"\n";
+        let sentence = problems(noisy).to_string();
+        assert!(sentence.contains("which noise makes meaningless: set replacement = \"best\""), "{sentence}");
     }
 
     #[test]

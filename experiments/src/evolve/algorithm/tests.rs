@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 14] = [
+const ALL: [(&str, &str, usize, Make); 15] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -60,6 +60,13 @@ const ALL: [(&str, &str, usize, Make); 14] = [
     }),
     ("ga", "tsp", 12, |search, state| {
         let settings = GaSettings { population: 20, elite: 2, ..GaSettings::default() };
+        Ok(match state {
+            None => Box::new(Ga::start(&settings, search)?),
+            Some(state) => Box::new(Ga::restore(&settings, search, state)?),
+        })
+    }),
+    ("restricted-ga", "nk", 24, |search, state| {
+        let settings = GaSettings { population: 20, restricted: true, ..GaSettings::default() };
         Ok(match state {
             None => Box::new(Ga::start(&settings, search)?),
             Some(state) => Box::new(Ga::restore(&settings, search, state)?),
