@@ -132,7 +132,7 @@ mod tests {
     fn a_bar_marks_the_value_between_its_bounds() {
         let place = |low, high, value| {
             let html = bar(low, high, value).into_string();
-            html.split("x=\"").last().and_then(|rest| rest.split('"').next()).map(str::to_owned).unwrap()
+            html.split(" x=\"").last().and_then(|rest| rest.split('"').next()).map(str::to_owned).unwrap()
         };
         assert_eq!(["0.0", "107.5", "215.0"], [-5.0, 0.0, 5.0].map(|value| place(-5.0, 5.0, value)).as_slice());
         assert_eq!(place(1e-6, 1.0, 1e-3), "107.5");

@@ -298,8 +298,8 @@ mod tests {
         };
         let ga = told("algorithm = \"ga\"\nlength = 2\npopulation = 10\nevaluations = 100");
         let shown = json!([{"name": "f", "role": "objective", "best": "least"},
-            {"name": "x[0]", "role": "gene", "low": -5.12, "high": 5.12},
-            {"name": "x[1]", "role": "gene", "low": -5.12, "high": 5.12}]);
+            {"name": "x[0]", "role": "gene", "low": -5.0, "high": 5.0},
+            {"name": "x[1]", "role": "gene", "low": -5.0, "high": 5.0}]);
         assert_eq!((&ga["quantities"], &ga["more"]), (&shown, &json!(false)));
         let rows = ga["rows"].as_array().unwrap();
         let best: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["replica"], &row["best"])).collect();

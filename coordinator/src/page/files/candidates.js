@@ -63,7 +63,8 @@ function genesOf(genes, candidates, objective) {
   const sorted = [...candidates].sort(better(objective));
   const best = sorted.slice(0, Math.max(LEAST / 2, Math.ceil(BEST * sorted.length)));
   const chance = byChance(candidates.length);
-  const heads = ["Gene", "Correlation", "from −1 to 1", "least", "The best quarter, within the bounds", "greatest", "10 to 90 %"];
+  const heads = ["Gene", "Correlation", "from −1 to 1", "least", "The best quarter, within the bounds", "greatest",
+    "10 to 90 %"];
   const more = genes.length - LISTED_MAX;
   const rest = more > 0 ? ` ${counted(more, "gene")} with less are left out.` : "";
   return [h("h3", null, "Which genes matter"),
