@@ -305,6 +305,9 @@ mod tests {
         let best: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["replica"], &row["best"])).collect();
         assert_eq!(best[..3], [(&json!(0), &json!(true)), (&json!(1), &json!(true)), (&json!(0), &json!(false))]);
         assert!(rows.len() > 10 && rows.iter().all(|row| row["values"].as_array().unwrap().len() == 3));
+        let champions: Vec<&Value> = rows.iter().filter(|row| row["best"] == true).map(|row| &row["values"]).collect();
+        let others = rows.iter().filter(|row| row["best"] == false);
+        assert!(others.clone().all(|row| row["values"] != *champions[row["replica"].as_u64().unwrap() as usize]));
         let long = told("algorithm = \"ga\"\nlength = 2000\npopulation = 40\nevaluations = 100");
         assert_eq!(long["more"], true);
         assert!(long.to_string().len() < CANDIDATES_BYTES_MAX + 200_000);
