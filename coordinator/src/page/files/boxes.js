@@ -1,7 +1,7 @@
 // MENACE as it stood on a table: a matchbox for each board, with a bead for each draw that makes a move.
 
 import { h, s, show, text } from "./dom.js";
-import { count, counted, percent } from "./format.js";
+import { count, counted, number, percent } from "./format.js";
 import { get } from "./live.js";
 
 /** The most boxes of a side. */
@@ -21,7 +21,7 @@ const IMAGES = [false, true].flatMap((turned) => [0, 1, 2, 3].map((mirrored) => 
   }
   return image;
 }));
-/** The most beads of a cell that are drawn. */
+/** The most beads of a cell that are drawn: of fuller boxes, each drawn bead stands for several. */
 const BEADS_MAX = 24;
 const [CELL, SMALL] = [96, 14];
 
@@ -46,9 +46,12 @@ export function boxesOf({ parts }) {
 
 const bead = (cell) => `bead${cell}`;
 
-/** The beads of a cell in rows, within a square with this corner. */
-function pile(beads, cell, x, y) {
-  const shown = Math.min(beads, BEADS_MAX);
+/** How many beads a drawn one stands for. */
+const each = (beads) => Math.max(1, Math.max(...beads) / BEADS_MAX);
+
+/** The beads of a cell in rows, within a square with this corner. Each stands for `worth` beads. */
+function pile(beads, cell, worth, x, y) {
+  const shown = beads > 0 ? Math.max(1, Math.round(beads / worth)) : 0;
   const across = Math.ceil(Math.sqrt(Math.max(1, shown)));
   const step = Math.min(22, (CELL - 34) / across);
   return Array.from({ length: shown }, (_, at) => s("circle", { class: `pearl ${bead(cell)}`,
@@ -73,7 +76,7 @@ function large({ board, beads }, drawn = -1) {
       svg.append(s("text", { class: `stone of${letter}`, x: x + CELL / 2, y: y + CELL / 2 + 18 }, letter));
       return;
     }
-    svg.append(...pile(beads[cell], cell, x, y), s("text", { x: x + CELL / 2, y: y + CELL - 10 },
+    svg.append(...pile(beads[cell], cell, each(beads), x, y), s("text", { x: x + CELL / 2, y: y + CELL - 10 },
       beads[cell] > 0 ? `${count(beads[cell])} · ${percent(beads[cell], total)}` : "none"));
   });
   return svg;
@@ -135,7 +138,7 @@ export function matchboxes(who) {
   }
 
   const about = ({ beads }) => `${counted(beads.reduce((sum, one) => sum + one, 0), "bead")}: the machine draws one, `
-    + "and its colour says the move.";
+    + `and its colour says the move.${each(beads) > 1 ? ` Each drawn here stands for ${number(each(beads), 2)}.` : ""}`;
 
   function open() {
     const parts = [...machines].flatMap(([side, boxes]) => [
