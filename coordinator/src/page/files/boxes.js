@@ -52,7 +52,7 @@ const each = (beads) => Math.max(1, Math.max(...beads) / BEADS_MAX);
 /** The beads of a cell in rows, within a square with this corner. Each stands for `worth` beads. */
 function pile(beads, cell, worth, x, y) {
   const shown = beads > 0 ? Math.max(1, Math.round(beads / worth)) : 0;
-  const across = Math.ceil(Math.sqrt(Math.max(1, shown)));
+  const across = Math.ceil(Math.sqrt(Math.max(1, worth > 1 ? BEADS_MAX : shown)));
   const step = Math.min(22, (CELL - 34) / across);
   return Array.from({ length: shown }, (_, at) => s("circle", { class: `pearl ${bead(cell)}`,
     cx: x + CELL / 2 + ((at % across) - (across - 1) / 2) * step,
