@@ -326,7 +326,7 @@ pub fn short_template(kind: &Kind, settings: &Values) -> String {
     let width = plain.iter().map(|(line, _)| line.len()).filter(|length| *length <= SETTING_LETTERS).max().unwrap_or(0);
     for (line, field) in plain {
         let room = LINE_LETTERS.saturating_sub(line.len().max(width) + 4);
-        let (first, choices) = (field.doc.split(". ").next().unwrap_or_default(), choices(field));
+        let (first, choices) = (field.doc.split(". ").next().unwrap_or_default().trim_end_matches('.'), choices(field));
         text += format!("{line:<width$}  # {}", cut(&format!("{first}{choices}"), room)).trim_end();
         text.push('\n');
     }
