@@ -51,7 +51,7 @@ impl Pages {
             let submitted =
                 Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, submitter, terms: Vec::new() };
             core.ask(submitted).await.expect("the first run fits");
-            Page::start(core, Hosts::new(&["page.example".into()]), None)
+            Page::start(core, Hosts::new(&["page.example".into()]), None, false)
         });
         Self { runtime, page }
     }

@@ -3,7 +3,7 @@
 mod files;
 
 use evoxo_common::{
-    experiment::{Config, FILE_BYTES_MAX, Kind, REPLICAS_MAX, small, template},
+    experiment::{Config, FILE_BYTES_MAX, Kind, REPLICAS_MAX, short_template, small, template},
     local,
 };
 use evoxo_experiments::registry;
@@ -193,6 +193,11 @@ fn templates_are_valid_and_pinned() {
         let config = parse(&text, &[]).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!((config.kind, config.arms.len()), (*kind, 1));
         insta::assert_snapshot!(format!("template_{}", kind.name), text);
+        // The short file is the same configuration, and about a screen.
+        let short = short_template(kind, &kind.schema.defaults());
+        let again = parse(&short, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(again.hash(), config.hash(), "{}", kind.name);
+        assert!(short.lines().count() <= 80 && short.lines().all(|line| line.len() <= 120), "{short}");
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     Told,
     element::Html,
-    game,
+    game, genes,
     recipe::{details, pre},
     tables::scrolling,
 };
@@ -68,7 +68,8 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
          several overstates itself."
     );
     let mut parts = vec![Html::classed("p", "soft", lead)];
-    parts.extend(told.champions.iter().enumerate().map(|(index, champion)| article(index, champion)));
+    let all = told.champions.iter().enumerate();
+    parts.extend(all.map(|(index, champion)| article(index, champion, told.config)));
     if told.more_champions > 0 {
         let sentence = format!("Champions of {} further arms are in the run's directory.", told.more_champions);
         parts.push(Html::classed("p", "soft", sentence));
@@ -76,22 +77,25 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     Some(parts.into())
 }
 
-fn article(index: usize, champion: &Champion) -> Html {
+fn article(index: usize, champion: &Champion, config: &Config) -> Html {
     let Champion { arm, replica, of, metric, value, card } = champion;
     let showing = card.champion.show(PARTS);
     let id = format!("champion-{index}");
     let about = format!("Replica {replica} of {of}; {metric} {} at the end.", number(*value));
     let mut parts = vec![Html::of("h3", &[("id", &id)], arm.as_str()), Html::classed("p", "soft", about)];
     parts.extend(game::place(card));
-    match boards(&showing.json) {
-        Some(boards) => {
+    let quantities = config.arms.iter().find(|of| of.name == *arm).map(|of| (config.kind.quantities)(&of.settings));
+    let candidate = genes::candidate(card, &quantities.unwrap_or_default());
+    match (candidate, boards(&showing.json)) {
+        (Some(nodes), _) => parts.extend(nodes),
+        (None, Some(boards)) => {
             // Below its first paragraph, the text draws the boards too.
             let words = showing.text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
             let whole = card.champion.show(PARTS + 1).json.as_array().is_none_or(|parts| parts.len() <= PARTS);
             let shown = if whole { String::new() } else { format!(" The first {PARTS} are shown.") };
             parts.extend([Html::of("p", &[], words + &shown), Html::classed("div", "boards", boards)]);
         }
-        None => parts.push(pre(&cut(&showing.text))),
+        (None, None) => parts.push(pre(&cut(&showing.text))),
     }
     for diagram in card.champion.diagrams() {
         parts.push(scrolling("plot", &diagram.title, Html::of_markup(plot::diagram(&diagram))));

@@ -6,6 +6,7 @@ mod element;
 mod figures;
 pub(crate) mod gallery;
 mod game;
+mod genes;
 mod plots;
 mod ratings;
 mod recipe;

@@ -148,3 +148,14 @@ function setUp(figure) {
 }
 
 for (const figure of document.querySelectorAll("figure[data-curves]")) setUp(figure);
+
+/** Buttons that copy a candidate. Where a browser offers no clipboard, there are none. */
+for (const button of document.querySelectorAll("button.copy")) {
+  if (!navigator.clipboard) button.remove();
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    const label = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+}

@@ -18,10 +18,10 @@ use crate::say::stdout;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The side that plays by the table
-    #[arg(long, value_parser = side)]
+    #[arg(long, default_value = "O", value_parser = side)]
     side: Side,
-    /// The cost of a loss, in points: an exact decimal of at least 0, for example 6.5
-    #[arg(long, allow_negative_numbers = true, value_parser = penalty)]
+    /// The cost of a loss, in points: an exact decimal of at least 0
+    #[arg(long, default_value = "6.5", allow_negative_numbers = true, value_parser = penalty)]
     penalty: Ratio,
     /// Points for a win: an exact decimal
     #[arg(long, default_value = "1", allow_negative_numbers = true, value_parser = points)]

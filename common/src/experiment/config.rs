@@ -297,13 +297,72 @@ pub fn template(kind: &Kind, settings: &Values) -> String {
         "Arms are compared with each other: give each a name and the settings in which it differs, for example",
     );
     let first = &schema.fields()[0];
-    let example = match first.shape {
-        Shape::Choice(_) | Shape::Text { .. } => toml_text(first.default),
-        Shape::Numbers { .. } | Shape::List { .. } => format!("[{}]", first.default),
-        _ => first.default.to_owned(),
-    };
-    text += &format!("# [arms.\"another\"]\n# {} = {example}\n", first.name);
+    text += &format!("# [arms.\"another\"]\n# {} = {}\n", first.name, usual(first));
     text
+}
+
+/// The same file as [`template`] on about a screen: a line for each setting, with the beginning of what it means. A list of
+/// tables without entries has an example.
+#[must_use]
+pub fn short_template(kind: &Kind, settings: &Values) -> String {
+    let mut text = format!("experiment = \"{}\"\nseed = 1\nreplicas = 20\n\n[settings]\n", kind.name);
+    let (mut plain, mut lists) = (Vec::new(), String::new());
+    for (field, value) in settings.iter().filter(|(field, _)| settings.is_chosen(field)) {
+        match (value, field.shape) {
+            (Value::List(entries), Shape::List { schema, .. }) if entries.is_empty() => {
+                let line = |field: &Field| format!("# {} = {}\n", field.name, usual(field));
+                let example: String = schema.fields().iter().map(line).collect();
+                lists += &format!("\n{}# [[{}]]\n{example}", comment(field.doc), field.name);
+            }
+            (Value::List(entries), _) => {
+                let line = |(field, value): (&Field, &Value)| format!("{} = {value}\n", field.name);
+                let entry =
+                    |entry: &Values| format!("\n[[{}]]\n{}", field.name, entry.iter().map(line).collect::<String>());
+                lists += &entries.iter().map(entry).collect::<String>();
+            }
+            (value, _) => plain.push((format!("{} = {value}", field.name), field)),
+        }
+    }
+    let width = plain.iter().map(|(line, _)| line.len()).filter(|length| *length <= SETTING_LETTERS).max().unwrap_or(0);
+    for (line, field) in plain {
+        let room = LINE_LETTERS.saturating_sub(line.len().max(width) + 4);
+        let (first, choices) = (field.doc.split(". ").next().unwrap_or_default().trim_end_matches('.'), choices(field));
+        text += format!("{line:<width$}  # {}", cut(&format!("{first}{choices}"), room)).trim_end();
+        text.push('\n');
+    }
+    text + &lists
+}
+
+/// The most letters of a line of a short file, and those of a setting beside which comments begin in one column.
+const LINE_LETTERS: usize = 100;
+const SETTING_LETTERS: usize = 34;
+
+/// The possible values of a setting that is a choice, for the end of a sentence.
+fn choices(field: &Field) -> String {
+    match field.shape {
+        Shape::Choice(choices) => {
+            format!(": {}", choices.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The default of a setting as a file has it.
+fn usual(field: &Field) -> String {
+    match field.shape {
+        Shape::Choice(_) | Shape::Text { .. } => toml_text(field.default),
+        Shape::Numbers { .. } | Shape::List { .. } => format!("[{}]", field.default),
+        _ => field.default.to_owned(),
+    }
+}
+
+/// A text on one line with at most this many letters.
+fn cut(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    match line.char_indices().nth(most) {
+        Some(_) => line.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
+        None => line,
+    }
 }
 
 /// A comment that says how to see the settings of another choice, if this setting is one that chooses.

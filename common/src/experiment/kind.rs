@@ -11,6 +11,7 @@ use super::{
     running::{Restored, Running},
 };
 use crate::{
+    candidates::Quantity,
     card::CardKind,
     digest::Digest,
     headline::Headline,
@@ -231,6 +232,8 @@ pub struct Kind {
     pub rounds: fn(&Values) -> u64,
     /// [`Experiment::demand`].
     pub demand: fn(&Values) -> Demand,
+    /// [`Experiment::quantities`].
+    pub quantities: fn(&Values) -> Vec<Quantity>,
     /// [`Experiment::tail`].
     pub tail: fn(usize) -> usize,
     /// [`Told::headline`], made from the entries of all arms in `result.json`. If an entry cannot be read, the headline has
@@ -271,6 +274,7 @@ impl Kind {
             sources: E::SOURCES,
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
+            quantities: |values| E::quantities(&E::Settings::of(values)),
             tail: E::tail,
             headline: |config, arms| {
                 E::Told::read(config, arms)

@@ -43,7 +43,7 @@ use serde_json::{Value, json};
 
 pub use chain::{Link, ResultDigest};
 pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
-pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
+pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, short_template, template};
 pub use ends::Ends;
 pub use file_names::{champion_stem, file_name};
 pub use fork::{Earlier, FORKS_MAX, Fork};
@@ -64,6 +64,7 @@ pub use standard::Standard;
 pub use told::{Figures, NoFigures, ReplicaTold};
 
 use crate::{
+    candidates::{Candidate, Quantity},
     card::{Card, CardKind},
     headline::Headline,
     report::{Report, Sheet},
@@ -179,6 +180,16 @@ pub trait Experiment: Send + Sync + Sized + 'static {
     /// A table of the present players, if the kind has one.
     fn sheet(&self) -> Option<Sheet> {
         None
+    }
+
+    /// What a candidate with these settings consists of, if players are candidates of a search for numbers; empty otherwise.
+    fn quantities(_: &Self::Settings) -> Vec<Quantity> {
+        Vec::new()
+    }
+
+    /// The present candidates, the champion first. Each has a value for each of the [quantities](Self::quantities).
+    fn candidates(&self) -> Vec<Candidate> {
+        Vec::new()
     }
 
     /// Undoes what only the end of a shorter run added. The shorter run had a smaller value of a setting that makes runs longer

@@ -12,7 +12,7 @@ use super::{
     ends::Watch,
     running::Running,
 };
-use crate::{card::Card, report::Sheet, task::Task};
+use crate::{candidates::Candidate, card::Card, report::Sheet, task::Task};
 
 /// One replica of one arm.
 pub struct Replica {
@@ -300,6 +300,12 @@ impl Replica {
         self.experiment.sheet()
     }
 
+    /// The present candidates, the champion first; empty if the kind searches for no numbers.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        self.experiment.candidates()
+    }
+
     fn signed(&self, mut card: Card, digest: &str) -> Card {
         let entries: [(&str, Value); 4] = [
             ("experiment", self.kind.name.into()),
@@ -362,6 +368,10 @@ mod tests {
 
         fn sheet(&self) -> Option<Sheet> {
             None
+        }
+
+        fn candidates(&self) -> Vec<Candidate> {
+            Vec::new()
         }
     }
 

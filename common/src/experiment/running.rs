@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::{Experiment, Row as _};
-use crate::{card::Card, report::Sheet, task::Task};
+use crate::{candidates::Candidate, card::Card, report::Sheet, task::Task};
 
 /// The interface that the engine needs of a replica: the methods of [`Experiment`], with states as bytes and rows as numbers.
 pub(crate) trait Running: Send + Sync {
@@ -18,6 +18,7 @@ pub(crate) trait Running: Send + Sync {
     fn champion(&self) -> Option<Card>;
     fn population(&self) -> Vec<Card>;
     fn sheet(&self) -> Option<Sheet>;
+    fn candidates(&self) -> Vec<Candidate>;
 }
 
 /// A restored replica, or a sentence that says why the bytes are not a state.
@@ -57,5 +58,9 @@ impl<E: Experiment> Running for E {
 
     fn sheet(&self) -> Option<Sheet> {
         Experiment::sheet(self)
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        Experiment::candidates(self)
     }
 }

@@ -289,7 +289,7 @@ fn serve_as_leader(
     keeper: Option<Keeper>,
 ) -> anyhow::Result<Services> {
     let (core, access, page_hosts) = (core.clone(), place.access.clone(), place.settings.page_hosts.clone());
-    let life = place.settings.session_life;
+    let (life, owned) = (place.settings.session_life, place.settings.exit_with_stdin);
     let said = led.map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
     let (connections, epoch) = (place.connections, led.map(|(epoch, _)| epoch.number));
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
@@ -301,7 +301,7 @@ fn serve_as_leader(
         if let Some(keeper) = keeper {
             tokio::spawn(keeper.keep());
         }
-        let page = show(&core, access.clone(), page_hosts.as_deref(), page.take().map(|own| (own, life)))?;
+        let page = show(&core, access.clone(), page_hosts.as_deref(), page.take().map(|own| (own, life)), owned)?;
         serve(listener, connections, core, access, page, said).await
     })
 }
@@ -377,23 +377,24 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
 }
 
 /// The page for the shared port, if it is shown there. With an access directory the page is on its own listener instead, if
-/// there is one.
+/// there is one. A coordinator that ends with its standard input is `owned` by the program at the other end.
 fn show(
     core: &Handle,
     access: Option<Access>,
     hosts: Option<&[String]>,
     own: Option<(page::Endpoint, Duration)>,
+    owned: bool,
 ) -> anyhow::Result<Option<Page>> {
     let Some(hosts) = hosts else { return Ok(None) };
     match (access, own) {
         (Some(access), Some((own, life))) => {
             // Under a name in the certificate, browsers can verify that this is the right coordinator.
             let hosts = Hosts::of_tls(&[hosts, &access.names()].concat());
-            own.serve(Shown::Page(Page::start(core.clone(), hosts, Some((access.clone(), life)))), access)?;
+            own.serve(Shown::Page(Page::start(core.clone(), hosts, Some((access.clone(), life)), false)), access)?;
             Ok(None)
         }
         (Some(_), None) => Ok(None),
-        (None, _) => Ok(Some(Page::start(core.clone(), Hosts::new(hosts), None))),
+        (None, _) => Ok(Some(Page::start(core.clone(), Hosts::new(hosts), None, owned))),
     }
 }
 

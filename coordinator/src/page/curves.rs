@@ -8,6 +8,7 @@ use bytes::Bytes;
 use evoxo_common::{
     experiment::{Config, point},
     report::Point,
+    stats::quantile,
 };
 use evoxo_proto::{shown::significant, v1::ReplicaState};
 use serde_json::{Value, json};
@@ -28,6 +29,35 @@ const SENT_BYTES_MAX: usize = 8 << 20;
 /// The most rows of an answer with curves of all arms.
 fn rows_max(config: &Config) -> usize {
     (POINTS_MAX / config.arms.len().max(1)).clamp(2, ROWS_MAX)
+}
+
+/// What the points of a curve are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Middle {
+    /// The mean over replicas, with the 10th and the 90th percentile.
+    #[default]
+    Mean,
+    /// The median with the quartiles: what a logarithmic axis shows, where a single replica would decide the mean.
+    Median,
+}
+
+impl Middle {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+        }
+    }
+
+    fn point(self, x: f64, values: &[f64]) -> Point {
+        match self {
+            Self::Mean => point(x, values),
+            Self::Median => {
+                let [low, mean, high] = [0.25, 0.5, 0.75].map(|share| quantile(values, share));
+                Point { x, mean, low, high }
+            }
+        }
+    }
 }
 
 /// JSON as it is sent. The buffer has no spare capacity.
@@ -70,8 +100,8 @@ pub(super) struct Histories {
     left_out: BTreeSet<ReplicaKey>,
     /// How many changes there have been.
     version: u64,
-    /// Answers with curves as they were sent, by column and number of points.
-    sent: BTreeMap<(usize, usize), Bytes>,
+    /// Answers with curves as they were sent, by column, middle and number of points.
+    sent: BTreeMap<(usize, Middle, usize), Bytes>,
 }
 
 impl Histories {
@@ -131,10 +161,10 @@ impl Histories {
     }
 
     /// Curves of a column with at most this many points each: every row, or rows at even distances including the last one.
-    pub(super) fn curves(&mut self, config: &Config, column: usize, points: usize) -> Bytes {
+    pub(super) fn curves(&mut self, config: &Config, (column, middle): (usize, Middle), points: usize) -> Bytes {
         // Asking for more points than there are rows gives the same answer.
         let points = points.min(self.most_rows()).clamp(2, rows_max(config));
-        if let Some(sent) = self.sent.get(&(column, points)) {
+        if let Some(sent) = self.sent.get(&(column, middle, points)) {
             return sent.clone();
         }
         let rows = |arm: usize| {
@@ -143,16 +173,16 @@ impl Histories {
             // Evenly spaced rows, including the first and the last.
             (0..count).map(|at| if count < 2 { 0 } else { at * (rows - 1) / (count - 1) }).collect()
         };
-        let bytes = bytes_of(&self.json(config, column, rows));
+        let bytes = bytes_of(&self.json(config, (column, middle), rows));
         if self.sent.values().map(Bytes::len).sum::<usize>() + bytes.len() > SENT_BYTES_MAX {
             self.sent.clear();
         }
-        self.sent.insert((column, points), bytes.clone());
+        self.sent.insert((column, middle, points), bytes.clone());
         bytes
     }
 
     /// Curves of a column at these rows of each arm.
-    fn json(&self, config: &Config, column: usize, rows: impl Fn(usize) -> Vec<usize>) -> Value {
+    fn json(&self, config: &Config, (column, middle): (usize, Middle), rows: impl Fn(usize) -> Vec<usize>) -> Value {
         let arm = |arm: usize| {
             let of_arm = self.of_arm(arm);
             let at = rows(arm);
@@ -163,7 +193,7 @@ impl Histories {
                     // The horizontal position is the mean over the replicas that have such a row.
                     let places: Vec<f64> = of_arm.iter().filter_map(|rows| Some(rows.get(row)?[0])).collect();
                     let x = places.iter().sum::<f64>() / places.len() as f64;
-                    (!places.is_empty()).then(|| (point(x, &values), values.len()))
+                    (!places.is_empty()).then(|| (middle.point(x, &values), values.len()))
                 })
                 .collect();
             let list = |value: fn(&Point) -> f64| -> Value {
@@ -174,7 +204,7 @@ impl Histories {
                 "replicas": of_arm.len(),
                 "row": at,
                 "x": list(|point| point.x),
-                "mean": list(|point| point.mean),
+                middle.name(): list(|point| point.mean),
                 "low": list(|point| point.low),
                 "high": list(|point| point.high),
                 "count": points.iter().map(|(_, count)| *count).collect::<Vec<usize>>(),
@@ -191,13 +221,18 @@ impl Histories {
 }
 
 /// Curves of a column at each row from `from_row` on, at most [`rows_max`] rows; and the row at which to continue.
-pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_row: usize) -> Bytes {
+pub(super) fn rows(
+    histories: &Histories,
+    config: &Config,
+    (column, middle): (usize, Middle),
+    from_row: usize,
+) -> Bytes {
     let end = from_row.saturating_add(rows_max(config)).min(histories.most_rows());
     let of_arm = |arm: usize| {
         let rows = histories.of_arm(arm).iter().map(|rows| rows.len()).max().unwrap_or(0);
         (from_row..end.min(rows)).collect()
     };
-    let mut json = histories.json(config, column, of_arm);
+    let mut json = histories.json(config, (column, middle), of_arm);
     json["from_row"] = from_row.into();
     json["next_row"] = (end < histories.most_rows()).then_some(end).into();
     bytes_of(&json)
@@ -260,6 +295,7 @@ mod tests {
         serde_json::from_slice(bytes).unwrap()
     }
 
+    const MEANS: (usize, Middle) = (0, Middle::Mean);
     const FIRST: ReplicaKey = ReplicaKey { arm: 0, index: 0 };
     const SECOND: ReplicaKey = ReplicaKey { arm: 0, index: 1 };
 
@@ -268,14 +304,29 @@ mod tests {
         let (config, mut histories) = (config(), Histories::default());
         histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, Some("a".to_owned()));
         histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, None);
-        let curves = json(&histories.curves(&config, 0, 100));
+        let curves = json(&histories.curves(&config, MEANS, 100));
         assert_eq!(curves["arms"][0]["mean"], json!([1.5, 3.5, 4.5]));
         assert_eq!(curves["arms"][0]["count"], json!([2, 2, 2]));
         assert_eq!(curves["arms"][0]["low"][0], json!(1.1));
         // The last row of a failed replica does not remain valid, nor does that of an unfinished one.
         let failed = ReplicaState { failure: "ended: badly".into(), ..state(0, &[1.0, 3.0]) };
         histories.put(FIRST, &failed, 1, Some("a".to_owned()));
-        assert_eq!(json(&histories.curves(&config, 0, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
+        assert_eq!(json(&histories.curves(&config, MEANS, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
+    }
+
+    /// One replica in five that stalls at 1000 is most of the mean, but the median does not see it.
+    #[test]
+    fn a_median_is_not_moved_by_one_replica() {
+        let (config, mut histories) = (config(), Histories::default());
+        for (index, value) in [1.0, 2.0, 3.0, 4.0, 1000.0].into_iter().enumerate() {
+            let key = ReplicaKey { arm: 0, index: index as u32 };
+            histories.put(key, &state(key.index, &[value]), 1, None);
+        }
+        let arm = json(&histories.curves(&config, (0, Middle::Median), 100))["arms"][0].clone();
+        assert_eq!((&arm["median"], &arm["low"], &arm["high"]), (&json!([3.0]), &json!([2.0]), &json!([4.0])));
+        assert!(arm.get("mean").is_none());
+        let means = json(&histories.curves(&config, MEANS, 100));
+        assert_eq!(means["arms"][0]["mean"], json!([202.0]));
     }
 
     #[test]
@@ -283,7 +334,7 @@ mod tests {
         let (config, mut histories) = (config(), Histories::default());
         let values: Vec<f64> = (0..2500).map(f64::from).collect();
         histories.put(FIRST, &state(0, &values), 1, None);
-        let rows = json(&histories.curves(&config, 0, 4))["arms"][0]["row"].clone();
+        let rows = json(&histories.curves(&config, MEANS, 4))["arms"][0]["row"].clone();
         assert_eq!(rows, json!([0, 833, 1666, 2499]));
         // All rows, in pages.
         let page = |from| json(&rows_from(&histories, &config, from));
@@ -296,7 +347,7 @@ mod tests {
     }
 
     fn rows_from(histories: &Histories, config: &Config, from: usize) -> Bytes {
-        rows(histories, config, 0, from)
+        rows(histories, config, MEANS, from)
     }
 
     /// A finished replica was void: nothing is shown of it until it is finished again, under another name.
@@ -323,7 +374,7 @@ mod tests {
         histories.put(FIRST, &long, 1, Some("a".to_owned()));
         histories.put(SECOND, &state(1, &[1.0; 20]), 1, Some("a".to_owned()));
         assert!(histories.is_finished(SECOND) && histories.bytes <= BYTES_MAX);
-        let curves = json(&histories.curves(&config, 0, 2));
+        let curves = json(&histories.curves(&config, MEANS, 2));
         assert_eq!((curves["left_out"].clone(), curves["arms"][0]["count"].clone()), (json!(1), json!([1, 1])));
     }
 
@@ -333,12 +384,12 @@ mod tests {
         let mut histories = Histories::default();
         histories.put(FIRST, &state(0, &[1.0; 2500]), 1, None);
         // This would be 11 MB if all were kept.
-        (2..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
+        (2..1000).for_each(|points| drop(histories.curves(&config, MEANS, points)));
         let kept: usize = histories.sent.values().map(Bytes::len).sum();
         assert!((SENT_BYTES_MAX / 8..=SENT_BYTES_MAX).contains(&kept), "{kept} bytes");
         // Asking for more points than there are rows gives one answer.
         histories.put(FIRST, &state(0, &[1.0; 3]), 1, None);
-        (3..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
+        (3..1000).for_each(|points| drop(histories.curves(&config, MEANS, points)));
         assert_eq!(histories.sent.len(), 1);
 
         let mut config = config;
@@ -350,8 +401,8 @@ mod tests {
             let arms = answer["arms"].as_array().unwrap();
             arms.iter().map(|arm| arm["mean"].as_array().unwrap().len()).sum()
         };
-        assert_eq!(points(&json(&histories.curves(&config, 0, ROWS_MAX))), POINTS_MAX);
-        let page = |from| json(&rows(&histories, &config, 0, from));
+        assert_eq!(points(&json(&histories.curves(&config, MEANS, ROWS_MAX))), POINTS_MAX);
+        let page = |from| json(&rows(&histories, &config, MEANS, from));
         assert_eq!((points(&page(0)), page(0)["next_row"].clone()), (POINTS_MAX, json!(200)));
         assert_eq!((points(&page(400)), page(400)["next_row"].clone()), (POINTS_MAX / 2, Value::Null));
     }

@@ -40,12 +40,18 @@ const LOGIN_EACH: Duration = Duration::from_secs(6);
 /// The call whose rights allow looking at the page.
 const LOOK: &str = "/evoxo.v1.RunService/Watch";
 /// What can be done on a page, each with the call whose rights it needs.
-pub(super) const ORDERS: [(&str, &str); 4] = [
+pub(super) const ORDERS: [(&str, &str); 6] = [
     ("pause", "/evoxo.v1.RunService/Pause"),
     ("resume", "/evoxo.v1.RunService/Resume"),
     ("cancel", "/evoxo.v1.RunService/Cancel"),
+    ("delete", "/evoxo.v1.RunService/Cancel"),
+    ("note", "/evoxo.v1.RunService/Submit"),
     ("drain", "/evoxo.v1.RunService/DrainWorkers"),
 ];
+
+/// The orders that a page of a coordinator started by `evoxo run` or `evoxo view` does not take: these runs belong to their
+/// directories, and `evoxo view` writes nothing.
+const OF_A_STORE: [&str; 2] = ["delete", "note"];
 
 /// Who sends a request.
 pub(super) enum Visitor {
@@ -75,8 +81,12 @@ impl Visitor {
         self.may(LOOK)
     }
 
-    /// Whether the visitor may give this order.
-    pub(super) fn may_order(&self, verb: &str) -> Result<(), PageRefusal> {
+    /// Whether the visitor may give this order. The coordinator is `owned` if another program started it for its own runs.
+    pub(super) fn may_order(&self, verb: &str, owned: bool) -> Result<(), PageRefusal> {
+        if owned && OF_A_STORE.contains(&verb) {
+            let sentence = "this page only shows the runs of a directory: delete the directory itself";
+            return Err(PageRefusal::new(StatusCode::FORBIDDEN, sentence));
+        }
         let known = ORDERS.iter().find(|(order, _)| *order == verb);
         let (_, call) = known.ok_or_else(|| PageRefusal::new(StatusCode::NOT_FOUND, "there is no such order"))?;
         self.may_change(call)
@@ -96,9 +106,9 @@ impl Visitor {
     }
 
     /// The visitor's identity and rights, for the page.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self, owned: bool) -> Value {
         let may: Value =
-            ORDERS.iter().filter(|(_, call)| self.may_change(call).is_ok()).map(|(verb, _)| *verb).collect();
+            ORDERS.iter().map(|(verb, _)| *verb).filter(|verb| self.may_order(verb, owned).is_ok()).collect();
         match self {
             Self::Known(Identity { id, role }, until_s) => {
                 json!({"id": id.to_string(), "role": role.name(), "until": until_s, "may": may})
@@ -312,7 +322,7 @@ mod tests {
     #[test]
     fn orders_need_the_rights_of_their_calls() {
         let known = |role| Visitor::Known(Identity { id: Id::draw(), role }, 0);
-        let may = |visitor: &Visitor| visitor.json()["may"].clone();
+        let may = |visitor: &Visitor| visitor.json(false)["may"].clone();
         use evoxo_access::Role::{Operator, Submitter, TrustedWorker, Viewer, Worker};
         assert_eq!(may(&Visitor::Anybody), may(&known(Operator)));
         assert_eq!(may(&known(Operator)), json!(ORDERS.map(|(verb, _)| verb)));
@@ -323,6 +333,9 @@ mod tests {
         for visitor in [known(Worker), known(TrustedWorker), Visitor::Stranger] {
             assert!(visitor.may_look().is_err());
         }
-        assert!(known(Operator).may_order("delete").is_err());
+        assert!(known(Operator).may_order("rename", false).is_err());
+        // The page of `evoxo run` or `evoxo view`.
+        assert_eq!(Visitor::Anybody.json(true)["may"], json!(["pause", "resume", "cancel", "drain"]));
+        assert!(Visitor::Anybody.may_order("delete", true).is_err());
     }
 }

@@ -14,7 +14,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 
-use super::curves::{self, Histories as Known};
+use super::curves::{self, Histories as Known, Middle};
 use crate::{
     core::{Rejection, Request, Response},
     prepared::Prepared,
@@ -65,10 +65,10 @@ pub(super) struct History {
 /// A question about a run's histories.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HistoryQuery {
-    /// Mean and interval of a column over the replicas of each arm, at no more than `points` rows...
-    Curves { column: usize, points: usize },
+    /// Middle and interval of a column over the replicas of each arm, at no more than `points` rows...
+    Curves { column: usize, middle: Middle, points: usize },
     /// ... or at each row from `from_row` on, up to the most rows of an answer.
-    Rows { column: usize, from_row: usize },
+    Rows { column: usize, middle: Middle, from_row: usize },
     /// The newest rows of replicas, from this index on.
     Replicas { from: usize },
     /// The rows of one replica from `from_row` on, up to the most rows of an answer.
@@ -111,8 +111,12 @@ impl History {
             let OfRun { prepared, histories, .. } = &mut *run;
             let config = &prepared.config;
             match question {
-                HistoryQuery::Curves { column, points } => Ok(histories.curves(config, column, points)),
-                HistoryQuery::Rows { column, from_row } => Ok(curves::rows(histories, config, column, from_row)),
+                HistoryQuery::Curves { column, middle, points } => {
+                    Ok(histories.curves(config, (column, middle), points))
+                }
+                HistoryQuery::Rows { column, middle, from_row } => {
+                    Ok(curves::rows(histories, config, (column, middle), from_row))
+                }
                 HistoryQuery::Replicas { from } => Ok(curves::replicas(histories, from)),
                 HistoryQuery::Replica { replica, from_row } => curves::replica(histories, config, replica, from_row),
             }

@@ -102,13 +102,16 @@ struct Inner {
     strangers: Places,
     streams: Places,
     viewers: Arc<Viewers>,
+    /// Whether another program started the coordinator for runs of its own.
+    owned: bool,
     /// How many connections there have been.
     visits: AtomicU64,
 }
 
 impl Page {
     /// Starts the page and its background tasks. With an access directory people must log in, and a session lasts this long.
-    pub(crate) fn start(core: Handle, hosts: Hosts, access: Option<(Access, Duration)>) -> Self {
+    /// The runs are `owned` by the program that started the coordinator, if there is one: nobody deletes them here.
+    pub(crate) fn start(core: Handle, hosts: Hosts, access: Option<(Access, Duration)>, owned: bool) -> Self {
         let page = Self(Arc::new(Inner {
             hosts,
             door: access.map(|(access, life)| Door::new(access, life)),
@@ -120,6 +123,7 @@ impl Page {
             strangers: Places::new(STRANGERS_MAX, true),
             streams: Places::new(STREAMS_MAX, true),
             viewers: Arc::default(),
+            owned,
             visits: AtomicU64::new(0),
             core,
         }));

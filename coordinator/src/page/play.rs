@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use evoxo_common::{
+    candidates::Quantity,
     card::Card,
     digest::Digest,
     envelope,
@@ -40,8 +41,11 @@ const CARDS_MAX: usize = 16;
 /// The most bytes of an object in the store from which a champion is read.
 const OBJECT_BYTES_MAX: usize = 256 << 20;
 
-/// The most parts of a champion that are shown (rules, boards, layers), and the most characters of its description.
-const PARTS_MAX: usize = 120;
+/// The parts of a champion that are shown (rules, boards, layers) if the request does not say how many, and the most; the most
+/// characters of its description, and the most bytes of its card.
+const PARTS: usize = 120;
+const PARTS_MAX: usize = 400;
+const CARD_BYTES_MAX: usize = 64 << 10;
 const TEXT_MAX: usize = 64 << 10;
 
 /// A computation for the thread.
@@ -134,20 +138,32 @@ impl Players {
     }
 
     /// The description of a champion as JSON: the text and parts of [`evoxo_common::card::Champion::show`], and its pictures
-    /// as SVG.
-    pub(super) async fn show(&self, run: &str, replica: ReplicaKey) -> Result<Bytes, Rejection> {
+    /// as SVG; and its card, unless that is long. `parts` is the most parts.
+    pub(super) async fn show(&self, run: &str, replica: ReplicaKey, parts: Option<usize>) -> Result<Bytes, Rejection> {
         let card = self.card(run, replica).await?;
+        let most = parts.unwrap_or(PARTS).min(PARTS_MAX);
+        let prepared = self.core.views.get(run).and_then(|view| view.borrow().prepared.clone());
         let shown = self.compute(move || {
-            let showing = card.champion.show(PARTS_MAX + 1);
+            let showing = card.champion.show(most + 1);
             let mut parts = showing.json;
-            let more = parts.as_array().is_some_and(|parts| parts.len() > PARTS_MAX);
+            let more = parts.as_array().is_some_and(|parts| parts.len() > most);
             if let Some(parts) = parts.as_array_mut() {
-                parts.truncate(PARTS_MAX);
+                parts.truncate(most);
             }
+            let arm = prepared.as_ref().and_then(|prepared| {
+                let config = &prepared.config;
+                Some((config.kind.quantities)(&config.arms.get(replica.arm as usize)?.settings))
+            });
+            let quantities: Value = arm.iter().flatten().map(Quantity::json).collect();
+            let (written, beside) = card.write("champion");
+            let written = (beside.is_none() && written.len() <= CARD_BYTES_MAX).then_some(written);
             let diagrams = card.champion.diagrams().iter().map(plot::diagram).collect::<Vec<String>>();
             let curves = card.champion.figures().iter().map(plot::svg).collect::<Vec<String>>();
             let (about, pictures) = (Value::Object(card.about.clone()), [diagrams, curves].concat());
-            json!({"text": cut(showing.text), "parts": parts, "more": more, "about": about, "pictures": pictures})
+            json!({
+                "text": cut(showing.text), "parts": parts, "more": more, "about": about, "pictures": pictures,
+                "card": written, "quantities": quantities,
+            })
         });
         Ok(shown.await?.to_string().into())
     }

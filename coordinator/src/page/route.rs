@@ -3,8 +3,10 @@
 use std::{convert::Infallible, net::IpAddr};
 
 use bytes::Bytes;
+use evoxo_access::Id;
 use evoxo_common::{experiment::settings_json, play::Wanted};
 use evoxo_proto::{
+    Level,
     shown::{run_to_json, worker_to_json},
     v1,
 };
@@ -17,7 +19,7 @@ use tracing::info;
 
 use super::{
     Inner,
-    curves::ROWS_MAX,
+    curves::{Middle, ROWS_MAX},
     door::Visitor,
     files,
     guard::{PageRefusal, protect},
@@ -86,7 +88,7 @@ async fn entered(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reque
     let done = match (&page.door, path) {
         (Some(door), "/api/login") if posted => {
             let entered = door.login(peer, request.headers()).await;
-            entered.map(|(visitor, cookie)| with_cookie(json_of(&visitor.json()), cookie))
+            entered.map(|(visitor, cookie)| with_cookie(json_of(&visitor.json(page.owned)), cookie))
         }
         (Some(door), "/api/logout") if posted => {
             let left = door.logout(visitor, peer).await;
@@ -94,7 +96,7 @@ async fn entered(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reque
         }
         (Some(_), "/api/login" | "/api/logout") => return not_allowed("POST"),
         _ if !path.starts_with("/api/") => return routed(page, visit, visitor, request).await,
-        (_, "/api/session") => visitor.may_look().map(|()| json_of(&visitor.json())),
+        (_, "/api/session") => visitor.may_look().map(|()| json_of(&visitor.json(page.owned))),
         _ => match visitor.may_look() {
             Ok(()) => return routed(page, visit, visitor, request).await,
             Err(refused) => Err(refused),
@@ -125,10 +127,14 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
-    if let Some(order) = order_of(&parts) {
-        return match *request.method() == Method::POST {
-            true => carry_out(page, visit.peer, visitor, order).await,
-            false => not_allowed("POST"),
+    if is_order(&parts) {
+        return match (*request.method() == Method::POST, order_of(page, visit.peer, visitor, &parts, &query)) {
+            (false, _) => not_allowed("POST"),
+            (true, Ok(order)) => carry_out(page, visit.peer, visitor, order).await,
+            (true, Err(malformed)) => {
+                let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
+                failure(status, &sentence)
+            }
         };
     }
     if !reads {
@@ -158,12 +164,12 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(view) => json_of(&run_json(&view.borrow())),
             None => failure(StatusCode::NOT_FOUND, "there is no run of this name here"),
         },
-        ["api", "runs", name, "champion"] => match replica(&query) {
-            None => failure(StatusCode::BAD_REQUEST, "give the numbers of an arm and of a replica"),
-            Some(replica) => match page.players.show(name, replica).await {
+        ["api", "runs", name, "champion"] => match (replica(&query), query.number("parts")) {
+            (Some(replica), Ok(parts)) => match page.players.show(name, replica, parts).await {
                 Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
                 Err(rejection) => rejected(&rejection),
             },
+            _ => failure(StatusCode::BAD_REQUEST, "give the numbers of an arm and of a replica"),
         },
         ["api", "runs", name, "comparison"] => match query.text("with") {
             None => failure(StatusCode::BAD_REQUEST, "give the name of the other run: with=NAME"),
@@ -172,8 +178,12 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
         ["api", "runs", name, "conclusion"] => {
             json_or_rejection(page.reports.conclusion(name).await.map(|sentence| json!({ "conclusion": sentence })))
         }
-        ["api", "runs", name, what @ ("report" | "plots")] => {
-            let part = if *what == "plots" { Part::Plots } else { Part::Tables };
+        ["api", "runs", name, what @ ("report" | "plots" | "candidates")] => {
+            let part = match *what {
+                "plots" => Part::Plots,
+                "candidates" => Part::Candidates,
+                _ => Part::Tables,
+            };
             match page.reports.ask(name, part).await {
                 Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),
                 Err(rejection) => rejected(&rejection),
@@ -228,30 +238,83 @@ struct Order<'a> {
     done: &'static str,
 }
 
-fn order_of<'a>(parts: &[&'a str]) -> Option<Order<'a>> {
-    Some(match *parts {
-        ["api", "runs", name, verb @ ("pause" | "resume" | "cancel")] => {
+/// Whether an address names an order.
+fn is_order(parts: &[&str]) -> bool {
+    matches!(
+        parts,
+        ["api", "runs", _, "pause" | "resume" | "cancel" | "delete" | "note"] | ["api", "workers", _, "drain"]
+    )
+}
+
+fn order_of<'a>(
+    page: &Inner,
+    peer: IpAddr,
+    visitor: &Visitor,
+    parts: &[&'a str],
+    query: &Query<'_>,
+) -> Result<Order<'a>, PageRefusal> {
+    let nothing = || PageRefusal::new(StatusCode::NOT_FOUND, "there is nothing at this address");
+    Ok(match *parts {
+        ["api", "runs", name, verb] => {
             let own = name.to_owned();
             let (request, done) = match verb {
                 "pause" => (CoreRequest::Pause { name: own }, "paused"),
                 "resume" => (CoreRequest::Resume { name: own }, "resumed"),
-                _ => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
+                "cancel" => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
+                "delete" => (CoreRequest::Cancel { name: own, delete: true }, "deleted"),
+                _ => {
+                    let submitter = visitor.id().map_or_else(|| peer.to_string(), Id::to_string);
+                    (noted(page, own, submitter, query)?, "noted")
+                }
             };
             Order { verb, what: "run", object: name.to_owned(), request, done }
         }
-        ["api", "workers", session, verb @ "drain"] => {
-            let named = v1::DrainWorkersRequest { sessions: vec![session.parse().ok()?], ..Default::default() };
+        ["api", "workers", session, verb] => {
+            let sessions = vec![session.parse().map_err(|_| nothing())?];
+            let named = v1::DrainWorkersRequest { sessions, ..Default::default() };
             let object = format!("session {session}");
             Order { verb, what: "worker", object, request: CoreRequest::Drain(named), done: "drained" }
         }
-        _ => return None,
+        _ => return Err(nothing()),
     })
+}
+
+/// The request that gives a run the note `text` of the query: the same run with another term.
+fn noted(page: &Inner, name: String, submitter: String, query: &Query<'_>) -> Result<CoreRequest, PageRefusal> {
+    let bad = |sentence: &'static str| PageRefusal::new(StatusCode::BAD_REQUEST, sentence);
+    let value = query.text("text").and_then(decoded).ok_or_else(|| bad("give the note: text=NOTE"))?;
+    let known = page.core.views.get(&name).and_then(|view| {
+        let view = view.borrow();
+        Some((view.prepared.clone()?, view.run.state()))
+    });
+    let missing = || PageRefusal::new(StatusCode::NOT_FOUND, "there is no run of this name here");
+    let (prepared, state) = known.ok_or_else(missing)?;
+    if state == v1::RunState::Cancelled {
+        // Submitting it again, even with the same settings, would continue it.
+        return Err(bad("a cancelled run takes no note: submit it again first"));
+    }
+    let terms = vec![v1::Term { name: "note".into(), value }];
+    Ok(CoreRequest::Submit { name, prepared, level: Level::Plain, submitter, terms })
+}
+
+/// The text of a value in a query, with `%XX` for bytes; `None` if that is not a text.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        bytes.push(match byte {
+            b'%' => (16 * digit(rest.next())? + digit(rest.next())?) as u8,
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// Carries out an order, if the visitor may give it.
 async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'_>) -> Response<Body> {
     let Order { verb, what, object, request, done } = order;
-    let answer = match visitor.may_order(verb) {
+    let answer = match visitor.may_order(verb, page.owned) {
         Ok(()) => page.core.ask(request).await.map_err(|rejection| (refused(&rejection), rejection.is_in_doubt())),
         Err(refused) => Err((refused, false)),
     };
@@ -264,7 +327,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         door.audit(visitor, peer, done, &object, outcome).wait().await;
     }
     let json = match answer {
-        Ok(CoreResponse::Run(run)) => run_to_json(&run),
+        Ok(CoreResponse::Run(run) | CoreResponse::Submitted { run, .. }) => run_to_json(&run),
         Ok(CoreResponse::Workers(workers)) => json!({"workers": workers.iter().map(worker_to_json).collect::<Value>()}),
         Ok(_) => {
             let sentence = "the coordinator gave a response of the wrong kind";
@@ -336,9 +399,15 @@ fn question(what: &str, query: &Query<'_>) -> Option<HistoryQuery> {
     Some(match what {
         "curves" => {
             let column = number("column")??;
+            let middle = match query.text("middle") {
+                None | Some("mean") => Middle::Mean,
+                Some("median") => Middle::Median,
+                Some(_) => return None,
+            };
+            let points = number("points")?.unwrap_or(POINTS).min(ROWS_MAX);
             match from_row {
-                Some(from_row) => HistoryQuery::Rows { column, from_row },
-                None => HistoryQuery::Curves { column, points: number("points")?.unwrap_or(POINTS).min(ROWS_MAX) },
+                Some(from_row) => HistoryQuery::Rows { column, middle, from_row },
+                None => HistoryQuery::Curves { column, middle, points },
             }
         }
         "replicas" => HistoryQuery::Replicas { from: number("from")?.unwrap_or(0) },
@@ -424,4 +493,18 @@ fn refused(rejection: &Rejection) -> PageRefusal {
         Rejection::Unavailable(why) | Rejection::Interrupted(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
     PageRefusal::new(status, sentence.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_decoded() {
+        assert_eq!(decoded("best%20so%20far%3A%20%C3%A4").as_deref(), Some("best so far: ä"));
+        assert_eq!(decoded("").as_deref(), Some(""));
+        for bad in ["%", "%2", "%zz", "%ff"] {
+            assert_eq!(decoded(bad), None, "{bad}");
+        }
+    }
 }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use evoxo_common::{
+    candidates::{Candidate, Quantity},
     conclusion::{sentence, state},
     envelope,
-    experiment::{Config, Replica, ResultDigest, screen_files},
+    experiment::{Arm, Config, Replica, ResultDigest, screen_files},
     plot,
     report::{Drawn, Figure, Report, Table},
 };
@@ -24,6 +25,9 @@ const TABLES_BYTES_MAX: usize = 2 << 20;
 /// The most bytes of all plots, and the most points of a curve in them.
 const PLOTS_BYTES_MAX: usize = 2 << 20;
 const POINTS_MAX: usize = 300;
+/// The most bytes of the candidates of all arms, and how many of a replica's candidates besides its champion are shown.
+const CANDIDATES_BYTES_MAX: usize = 1 << 20;
+const OTHERS_MAX: usize = 200;
 /// The most notes. One more then says how many were left out.
 const NOTES_MAX: usize = 200;
 
@@ -46,6 +50,7 @@ pub(super) struct Told {
     pub(super) measured: Measured,
     tables: Bytes,
     plots: Bytes,
+    candidates: Bytes,
 }
 
 /// A part of a report.
@@ -55,6 +60,8 @@ pub(super) enum Part {
     Tables,
     /// Plots as SVG.
     Plots,
+    /// The candidates of a search.
+    Candidates,
 }
 
 impl Told {
@@ -62,6 +69,7 @@ impl Told {
         match part {
             Part::Tables => self.tables.clone(),
             Part::Plots => self.plots.clone(),
+            Part::Candidates => self.candidates.clone(),
         }
     }
 }
@@ -95,16 +103,19 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
         "best": best(config, &replicas),
         "first": first(&report),
         "ratings": ratings(&result),
+        "searches": config.arms.iter().any(|arm| !(config.kind.quantities)(&arm.settings).is_empty()),
     });
-    let with = |mut about: Value, more: [(&str, Value); 2]| {
-        more.into_iter().for_each(|(name, value)| about[name] = value);
+    let with = |mut about: Value, more: &mut [(&str, Value)]| {
+        more.iter_mut().for_each(|(name, value)| about[*name] = value.take());
         Bytes::from(about.to_string())
     };
     let (plots, more_plots) = plots(config, &report);
-    let tables = [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
-    let plots = [("plots", plots.into()), ("more", more_plots.into())];
+    let tables = &mut [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
+    let plots = &mut [("plots", plots.into()), ("more", more_plots.into())];
+    let candidates = &mut [("arms", candidates(config, &replicas))];
     let measured = Measured::of(config, &result, &replicas);
-    Ok(Told { tag, conclusion, measured, tables: with(about.clone(), tables), plots: with(about, plots) })
+    let [tables, plots, candidates] = [&mut tables[..], plots, candidates].map(|more| with(about.clone(), more));
+    Ok(Told { tag, conclusion, measured, tables, plots, candidates })
 }
 
 /// The states in an object. A finished replica's object is newer than any checkpoint's.
@@ -158,10 +169,47 @@ fn notes(mut notes: Vec<String>) -> Vec<String> {
     notes
 }
 
+/// The candidates of each arm that searches for numbers, as far as there is room: the champions of all replicas, then what
+/// each replica keeps besides. `more` says whether some were left out.
+fn candidates(config: &Config, replicas: &[Replica]) -> Value {
+    let room = CANDIDATES_BYTES_MAX / config.arms.len().max(1);
+    let arm = |arm: &Arm| {
+        let quantities = (config.kind.quantities)(&arm.settings);
+        if quantities.is_empty() {
+            return None;
+        }
+        let own: Vec<&Replica> = replicas.iter().filter(|replica| replica.arm() == arm.name).collect();
+        let (mut rows, mut others, mut left, mut more) = (Vec::new(), Vec::new(), room, false);
+        let mut row = |replica: &Replica, best: bool, values: Candidate, rows: &mut Vec<Value>| {
+            let row = json!({"replica": replica.index(), "best": best, "values": values});
+            let bytes = row.to_string().len();
+            match left.checked_sub(bytes) {
+                Some(rest) => {
+                    left = rest;
+                    rows.push(row);
+                }
+                None => more = true,
+            }
+        };
+        for replica in own {
+            let mut all = replica.candidates().into_iter();
+            let Some(champion) = all.next() else { continue };
+            others.extend(all.filter(|other| *other != champion).take(OTHERS_MAX).map(|other| (replica, other)));
+            row(replica, true, champion, &mut rows);
+        }
+        for (replica, other) in others {
+            row(replica, false, other, &mut rows);
+        }
+        let quantities: Vec<Value> = quantities.iter().map(Quantity::json).collect();
+        Some(json!({"name": arm.name, "quantities": quantities, "rows": rows, "more": more}))
+    };
+    config.arms.iter().filter_map(arm).collect()
+}
+
 /// The name of the picture that shows the result best, if the curves of the page do not: a map of what is kept, a front, or
-/// medians.
+/// medians on a linear axis. The page's curves are medians where the axis is logarithmic.
 fn first(report: &Report) -> Option<&str> {
-    let medians = |figure: &&Figure| matches!(figure.drawn, Drawn::Medians | Drawn::PlainMedians);
+    let medians = |figure: &&Figure| figure.drawn == Drawn::PlainMedians;
     let front = report.figures.iter().find(|figure| figure.name == "front");
     let figure = front.or(report.figures.first().filter(medians)).map(|figure| figure.name.as_str());
     report.maps.first().map(|map| map.name.as_str()).or(figure)
@@ -229,11 +277,42 @@ mod tests {
         };
         assert_eq!(first(&report(Vec::new())), None);
         assert_eq!(first(&report(vec![figure("worth", Drawn::Means), figure("best", Drawn::Medians)])), None);
-        assert_eq!(first(&report(vec![figure("best", Drawn::Medians)])), Some("best"));
+        assert_eq!(first(&report(vec![figure("best", Drawn::Medians)])), None);
+        assert_eq!(first(&report(vec![figure("best", Drawn::PlainMedians)])), Some("best"));
         let several = report(vec![figure("hypervolume", Drawn::PlainMedians), figure("front", Drawn::Dots)]);
         assert_eq!(first(&several), Some("front"));
         let rated = json!({"summary": {"all": {"ratings": [{"player": "a"}]}, "other": {}}});
         assert_eq!(ratings(&rated), json!([{"arm": "all", "players": [{"player": "a"}]}]));
+    }
+
+    /// Candidates have a value for each quantity, the champion of each replica is first, and all of them have limits.
+    #[test]
+    fn candidates_are_listed_as_far_as_there_is_room() {
+        let text = |settings: &str| {
+            format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"sphere\"\n{settings}\n[arms.one]\n")
+        };
+        let told = |settings: &str| {
+            let config = Config::parse(&registry(), "test", &text(settings), &[]).unwrap();
+            let replicas = local::run(&config).unwrap();
+            candidates(&config, &replicas)[0].clone()
+        };
+        let ga = told("algorithm = \"ga\"\nlength = 2\npopulation = 10\nevaluations = 100");
+        let shown = json!([{"name": "f", "role": "objective", "best": "least"},
+            {"name": "x[0]", "role": "gene", "low": -5.0, "high": 5.0},
+            {"name": "x[1]", "role": "gene", "low": -5.0, "high": 5.0}]);
+        assert_eq!((&ga["quantities"], &ga["more"]), (&shown, &json!(false)));
+        let rows = ga["rows"].as_array().unwrap();
+        let best: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["replica"], &row["best"])).collect();
+        assert_eq!(best[..3], [(&json!(0), &json!(true)), (&json!(1), &json!(true)), (&json!(0), &json!(false))]);
+        assert!(rows.len() > 10 && rows.iter().all(|row| row["values"].as_array().unwrap().len() == 3));
+        let champions: Vec<&Value> = rows.iter().filter(|row| row["best"] == true).map(|row| &row["values"]).collect();
+        let others = rows.iter().filter(|row| row["best"] == false);
+        assert!(others.clone().all(|row| row["values"] != *champions[row["replica"].as_u64().unwrap() as usize]));
+        let long = told("algorithm = \"ga\"\nlength = 1000\npopulation = 80\nevaluations = 200");
+        assert_eq!(long["more"], true);
+        assert!(long.to_string().len() < CANDIDATES_BYTES_MAX + 200_000);
+        let config = Config::parse(&registry(), "test", "experiment = \"dispatch\"\n", &[]).unwrap();
+        assert_eq!(candidates(&config, &local::run(&config).unwrap()), json!([]));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use evoxo_common::{
+    candidates::{Candidate, Quantity, Role},
     card::{Answer, CardKind, Champion, Entries, FileBeside, Load, Showing},
     report::Sheet,
     text::{rounded, wrapped},
@@ -18,7 +19,8 @@ use serde_json::{Map, Value, json};
 use super::{
     confirm::Confirmed,
     evaluation::Evaluation,
-    genome::{Candidate, Type},
+    genome::{self, Genes, Genome, Part, Type},
+    notation::Notation,
     settings::Settings,
 };
 
@@ -55,7 +57,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn new(settings: &Settings, candidate: &Candidate, evaluation: &Evaluation) -> Self {
+    pub(super) fn new(settings: &Settings, candidate: &genome::Candidate, evaluation: &Evaluation) -> Self {
         let notations = settings.notations();
         let genes = candidate.parts.iter().zip(&notations).map(|(genes, notation)| notation.json(genes));
         let by_name =
@@ -91,6 +93,22 @@ impl Found {
         let confirmed = said.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         Self { confirmed, ..Self::new(settings, candidate, mean) }
     }
+
+    /// The values in a table's columns: objectives, constraints, measures and, if wanted, genes.
+    fn row(&self, genome: &Genome, with_genes: bool) -> Vec<Value> {
+        let numbers = [&self.objectives, &self.constraints, &self.measures];
+        let mut row: Vec<Value> = numbers.into_iter().flat_map(Map::values).cloned().collect();
+        for (part, genes) in genome.parts.iter().zip(self.genes.values()).filter(|_| with_genes) {
+            match genes {
+                Value::Array(bits) if part.of == Type::Bits => {
+                    row.push(bits.iter().map(Value::to_string).collect::<String>().into());
+                }
+                Value::Array(genes) => row.extend_from_slice(genes),
+                word => row.push(word.clone()),
+            }
+        }
+        row
+    }
 }
 
 /// The most characters in a line of genes.
@@ -119,6 +137,8 @@ fn read_genes(genes: &Value) -> String {
 
 /// The most genes in a table.
 const SHEET_GENES_MAX: usize = 1_000_000;
+/// The most genes of a candidate in the page's table. A longer genome is left out there.
+const GENES_MAX: usize = 2000;
 
 /// Candidates as a table: objectives, constraints, measures and genes. Genes are left out if there are more than
 /// [`SHEET_GENES_MAX`].
@@ -128,28 +148,54 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
     let objectives = settings.objectives().into_iter().map(|(_, name)| name);
     let mut header: Vec<String> =
         objectives.chain(settings.constraints_by_name()).chain(settings.measures_by_name()).collect();
-    for (part, notation) in genome.parts.iter().zip(settings.notations()).filter(|_| with_genes) {
-        match part.of {
-            // Bits and texts have one column.
-            _ if part.of == Type::Bits || notation.is_text() || part.length == 1 => header.push(part.name.clone()),
-            _ => header.extend((0..part.length).map(|gene| format!("{}[{gene}]", part.name))),
-        }
+    if with_genes {
+        header.extend(gene_columns(settings, &genome).into_iter().map(|(name, _)| name));
     }
-    let row = |found: &Found| {
-        let numbers = [&found.objectives, &found.constraints, &found.measures];
-        let mut row: Vec<String> = numbers.into_iter().flat_map(Map::values).map(Value::to_string).collect();
-        for (part, genes) in genome.parts.iter().zip(found.genes.values()).filter(|_| with_genes) {
-            match genes {
-                Value::String(word) => row.push(word.clone()),
-                bits if part.of == Type::Bits => {
-                    row.push(bits.as_array().into_iter().flatten().map(Value::to_string).collect());
-                }
-                genes => row.extend(genes.as_array().into_iter().flatten().map(exact)),
-            }
-        }
-        row
-    };
+    let row = |found: &Found| found.row(&genome, with_genes).iter().map(exact).collect();
     Sheet { name, header, rows: found.iter().map(row).collect() }
+}
+
+/// The columns of the genes, each with its bounds if it has numbers. Bits and texts have one column for the whole part.
+fn gene_columns(settings: &Settings, genome: &Genome) -> Vec<(String, Option<(f64, f64)>)> {
+    let columns = |(part, notation): (&Part, Notation)| {
+        let bounds = bounds(part, &notation);
+        match part.of {
+            _ if part.of == Type::Bits || notation.is_text() => vec![(part.name.clone(), None)],
+            _ if part.length == 1 => vec![(part.name.clone(), bounds)],
+            _ => (0..part.length).map(|gene| (format!("{}[{gene}]", part.name), bounds)).collect(),
+        }
+    };
+    genome.parts.iter().zip(settings.notations()).flat_map(columns).collect()
+}
+
+/// The least and the greatest value of a part's genes, if they are numbers.
+fn bounds(part: &Part, notation: &Notation) -> Option<(f64, f64)> {
+    let ends = match part.of {
+        Type::Real { low, high } => Genes::Real(vec![low, high]),
+        Type::Integer { low, high } => Genes::Integer(vec![low, high]),
+        Type::Permutation => return Some((0.0, part.length as f64 - 1.0)),
+        Type::Bits | Type::Symbols { .. } => return None,
+    };
+    let ends = notation.json(&ends);
+    Some((ends[0].as_f64()?, ends[1].as_f64()?))
+}
+
+/// What a candidate consists of, with at most [`GENES_MAX`] genes.
+pub(super) fn quantities(settings: &Settings) -> Vec<Quantity> {
+    let genome = settings.genome();
+    let objectives = settings.objectives().into_iter().map(|(maximised, name)| (name, Role::Objective { maximised }));
+    let constraints = settings.constraints_by_name().into_iter().map(|name| (name, Role::Constraint));
+    let measures = settings.measures_by_name().into_iter().map(|name| (name, Role::Measure));
+    let genes = if genome.genes() <= GENES_MAX { gene_columns(settings, &genome) } else { Vec::new() };
+    let genes = genes.into_iter().map(|(name, bounds)| (name, Role::Gene { bounds }));
+    let all = objectives.chain(constraints).chain(measures).chain(genes);
+    all.map(|(name, role)| Quantity { name, role }).collect()
+}
+
+/// Candidates with a value for each of the [quantities].
+pub(super) fn candidates(settings: &Settings, found: &[Found]) -> Vec<Candidate> {
+    let genome = settings.genome();
+    found.iter().map(|found| found.row(&genome, genome.genes() <= GENES_MAX)).collect()
 }
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Found {

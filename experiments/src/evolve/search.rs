@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use evoxo_common::{
+    candidates::{self, Quantity},
     card::{Card, CardKind},
     digest::Digest,
     experiment::{Asks, Complete, Demand, Experiment, Identity, Ranking, Reads, Saved},
@@ -20,7 +21,7 @@ use rand_core::Rng as _;
 use super::{
     algorithm::{Algorithm, Axis, Individual, Leaves},
     baseline,
-    card::{CARD, Found, sheet},
+    card::{self, CARD, Found, sheet},
     confirm::{Confirmation, Confirmed, Seeds, best},
     evaluation::Evaluation,
     genome::{Candidate, Genome},
@@ -183,6 +184,15 @@ impl Replica {
     /// The answer of a noisy search that has ended.
     fn answer(&self) -> Option<Vec<Confirmed>> {
         self.confirmation.as_ref()?.answer()
+    }
+
+    /// The best candidate so far.
+    fn best_found(&self) -> Option<Found> {
+        if let Some(answer) = self.answer() {
+            return answer.first().map(|first| Found::confirmed(&self.settings, first));
+        }
+        let (candidate, evaluation) = self.best.as_ref()?;
+        Some(Found::new(&self.settings, candidate, evaluation))
     }
 
     /// What the search leaves: the first front, or the elites of an archive.
@@ -527,11 +537,7 @@ impl Experiment for Replica {
     }
 
     fn champion(&self) -> Option<Card> {
-        if let Some(answer) = self.answer() {
-            return answer.first().map(|first| Card::new(Found::confirmed(&self.settings, first)));
-        }
-        let (candidate, evaluation) = self.best.as_ref()?;
-        Some(Card::new(Found::new(&self.settings, candidate, evaluation)))
+        self.best_found().map(Card::new)
     }
 
     fn population(&self) -> Vec<Card> {
@@ -545,5 +551,20 @@ impl Experiment for Replica {
             Leaves::Nothing => return None,
         };
         Some(sheet(name, &self.settings, &self.shown()))
+    }
+
+    fn quantities(given: &WithText<Settings>) -> Vec<Quantity> {
+        card::quantities(&given.settings)
+    }
+
+    fn candidates(&self) -> Vec<candidates::Candidate> {
+        let kept = self.algorithm.population().iter().filter(|kept| kept.evaluation.feasible());
+        let found = |kept: &Individual| Found::new(&self.settings, &kept.candidate, &kept.evaluation);
+        let others = match self.settings.leaves() {
+            Leaves::Nothing => kept.map(found).collect(),
+            Leaves::Front | Leaves::Archive => self.shown(),
+        };
+        let all: Vec<Found> = self.best_found().into_iter().chain(others).collect();
+        card::candidates(&self.settings, &all)
     }
 }

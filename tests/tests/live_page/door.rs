@@ -260,7 +260,7 @@ async fn only_operators_change_runs_and_the_log_names_them() {
     let mut person = lab.secure.person(lab.coordinator.address);
     person.submit("run", RUN).await;
     let (viewer, operator) = (lab.known(Role::Viewer).await, lab.known(Role::Operator).await);
-    for verb in ["pause", "resume", "cancel"] {
+    for verb in ["pause", "resume", "cancel", "delete", "note?text=seen"] {
         let refused = viewer.ask("POST", &format!("/api/runs/run/{verb}")).await;
         assert_eq!(refused.status, 403, "{verb}");
         assert!(refused.text().contains("your role is viewer"), "{}", refused.text());

@@ -1,6 +1,7 @@
 // A champion: its boards with their moves, its rules, or its kind's description; for a network, the coordinator's
 // picture of its weights.
 
+import { candidateOf } from "./candidate.js";
 import { attribute, h, s } from "./dom.js";
 import { get } from "./live.js";
 import { savers } from "./save.js";
@@ -40,7 +41,9 @@ function drawn(markup, index, file) {
 }
 
 /** Pictures of all parts, or the champion's text with pictures of weights and curves. */
-function shown({ text, parts, more, pictures }, file) {
+function shown({ text, parts, more, pictures, card, quantities }, file) {
+  const candidate = candidateOf({ card, quantities });
+  if (candidate) return candidate;
   const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
   const rest = more && h("p", { class: "soft" }, "There are more parts: evoxo show prints them.");
   if (boards.includes(null)) {

@@ -14,8 +14,8 @@ const ASK_MS = 2500;
 const ROWS = 40;
 /** If the beginning makes the rest this much flatter, the picture is zoomed at first. */
 const FLAT = 2.5;
-/** If the means span more powers of ten, the axis is logarithmic at first. */
-const DECADES = 3;
+/** If the means span more powers of ten, the axis is logarithmic at first, as in the plots of a report. */
+const DECADES = 2;
 
 /** A button that shows or hides an arm. */
 function toggle(first, hidden, draw) {
@@ -52,18 +52,19 @@ function rows(arms, xName) {
     h("tbody", null, ...chosen.map(row)));
 }
 
-/** The numbers of the arms as a CSV file. For two runs each line names its run. */
-function lines(arms, runs) {
+/** The numbers of the arms as a CSV file. For two runs each line names its run. `middle` is "mean" or "median". */
+function lines(arms, runs, middle) {
   const of = (arm) => (runs.length > 1 ? [arm.run] : []);
   const line = (arm, x, at) =>
     [...of(arm), arm.arm, arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
-  const head = [...(runs.length > 1 ? ["run"] : []), "arm", "row", "x", "mean", "low", "high", "replicas"];
+  const head = [...(runs.length > 1 ? ["run"] : []), "arm", "row", "x", middle, "low", "high", "replicas"];
   return csv([head, ...arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at)))]);
 }
 
 /** The numbers as JSON: the lists of each arm. */
-function lists(arms, runs, column) {
-  const list = ({ arm, row, x, mean, low, high, count }) => ({ name: arm, row, x, mean, low, high, replicas: count });
+function lists(arms, runs, column, middle) {
+  const list = ({ arm, row, x, mean, low, high, count }) =>
+    ({ name: arm, row, x, [middle]: mean, low, high, replicas: count });
   const of = ({ name }) => ({ run: name, column, arms: arms.filter((arm) => arm.run === name).map(list) });
   return json(runs.length > 1 ? runs.map(of) : of(runs[0]));
 }
@@ -71,19 +72,20 @@ function lists(arms, runs, column) {
 /** The arms of all runs. With two runs, names start with a letter, and the second run's curves have rings. */
 function joined(runs, answers) {
   const of = ({ name, letter }, run) => answers[run].arms.map((arm) =>
-    ({ ...arm, run: name, arm: arm.name, name: letter ? `${letter} ${arm.name}` : arm.name, ringed: run > 0 }));
+    ({ ...arm, mean: arm.mean ?? arm.median, run: name, arm: arm.name,
+      name: letter ? `${letter} ${arm.name}` : arm.name, ringed: run > 0 }));
   return answers.length > 0 ? runs.flatMap(of).map((arm, index) => ({ ...arm, index })) : [];
 }
 
 /** The controls above the picture. */
-function controls(columns, column, chosen, drawn) {
+function controls(columns, column, chosen, drawn, middled) {
   const names = columns.map((one, index) =>
     h("option", { value: index, selected: index === column }, one.name));
   // The first column is the horizontal axis.
   const choice = h("select", { id: "column", onchange: () => chosen(Number(choice.value)) },
     ...names.slice(names.length > 1 ? 1 : 0));
-  const box = (id) => h("input", { type: "checkbox", id, onchange: drawn });
-  const [log, zoom] = [box("log"), box("zoom")];
+  const box = (id, changed) => h("input", { type: "checkbox", id, onchange: changed });
+  const [log, zoom] = [box("log", middled), box("zoom", drawn)];
   const node = h("div", { class: "controls" }, h("label", { for: "column" }, "Show"), choice,
     h("span", null, log, h("label", { for: "log" }, "logarithmic")),
     h("span", null, zoom, h("label", { for: "zoom" }, "without the beginning")));
@@ -98,12 +100,14 @@ export function curvesOf(...runs) {
   const hidden = new Set();
   const { columns, primary } = runs[0].details;
   let [answers, column, asked, busy, seen, fresh] = [[], primary, 0, false, "", true];
+  /** What the lines are: medians on a logarithmic axis, where one slow replica would decide the mean. */
+  let middle = "mean";
   const picture = chart();
   const chosen = (index) => {
     [column, fresh] = [index, true];
     load();
   };
-  const above = controls(columns, column, chosen, () => draw());
+  const above = controls(columns, column, chosen, () => draw(), () => load());
   const [meaning, note] = [h("p", { class: "soft" }), h("p", { class: "soft" })];
   const failed = h("p", { class: "warning", role: "status" });
   const legend = h("ul", { class: "legend", "aria-label": "Arms shown" });
@@ -111,8 +115,8 @@ export function curvesOf(...runs) {
   const shownColumn = () => columns[column].name;
   const names = runs.map((run) => run.name);
   const save = savers("the curves that are shown", () => `${names.join("-with-")}-${shownColumn()}`, {
-    csv: () => lines(visible(), runs),
-    json: () => lists(visible(), runs, shownColumn()),
+    csv: () => lines(visible(), runs, middle),
+    json: () => lists(visible(), runs, shownColumn(), middle),
     svg: () => svg(picture.picture, `${shownColumn()} of ${title()}`, ".cursor"),
   });
   const title = () => runs.map(({ name, letter }) => (letter ? `${letter}: ${name}` : name)).join(", ");
@@ -137,14 +141,15 @@ export function curvesOf(...runs) {
     text(meaning, columns[column].doc);
     const [xName, shown] = [columns[0].name, visible()];
     const whole = shown.every((arm) => arm.x.every(Number.isInteger));
-    const data = { arms: shown, xName, yName: shownColumn(), log: above.log.checked, whole };
+    const data = { arms: shown, xName, yName: shownColumn(), log: middle === "median", whole };
     const drawn = picture.update({ ...data, zoom: above.zoom.checked });
     if (fresh && !busy && drawn && drawn.arms.length > 0) {
       // A new column first gets the axis that shows most of it; after that the viewer decides.
       fresh = false;
       above.log.checked = drawn.decades > DECADES;
       above.zoom.checked = !above.log.checked && drawn.gain > FLAT;
-      picture.update({ ...data, log: above.log.checked, zoom: above.zoom.checked });
+      if (above.log.checked) return load();
+      picture.update({ ...data, zoom: above.zoom.checked });
     }
     if (answers.length === 0) return;
     keyed(legend, arms(), (arm) => `${arm.index} ${arm.name}`, (arm) => toggle(arm, hidden, draw));
@@ -152,7 +157,9 @@ export function curvesOf(...runs) {
     const left = without > 0 ? ` ${counted(without, "replica")} left out because there are too many.` : "";
     const begun = arms().reduce((sum, arm) => sum + arm.replicas, 0);
     const rings = runs.length > 1 ? ` Lines with rings: ${runs[1].letter}, ${runs[1].name}.` : "";
-    const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
+    const what = middle === "median" ? "median over replicas; band: quartiles"
+      : "mean over replicas; band: 10th to 90th percentile";
+    const lines = `Line: ${what}; of ${counted(begun, "replica")}. `
       + `A finished replica keeps its last row.${rings}${left}`;
     [picture.node, save, figures].forEach((part) => show(part, begun > 0));
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
@@ -160,11 +167,13 @@ export function curvesOf(...runs) {
   }
 
   async function load() {
-    const wanted = column;
+    const [wanted, lines] = [column, !fresh && above.log.checked ? "median" : "mean"];
     [busy, asked] = [true, Date.now()];
     try {
-      const found = await Promise.all(names.map((name) => get(`/api/runs/${name}/curves?column=${wanted}`)));
-      if (wanted === column) answers = found;
+      const path = (name) => `/api/runs/${name}/curves?column=${wanted}&middle=${lines}`;
+      const found = await Promise.all(names.map((name) => get(path(name))));
+      const latest = wanted === column && lines === (!fresh && above.log.checked ? "median" : "mean");
+      if (latest) [answers, middle] = [found, lines];
       text(failed, "");
     } catch (error) {
       text(failed, `The curves cannot be shown: ${error.message}.`);

@@ -61,14 +61,15 @@ export function keyed(parent, items, keyOf, make) {
   parent.evoxoChildren = now;
 }
 
-/** A table row with the cells of `columns`, which are texts or elements. */
-function row(columns) {
+/** A table row with the cells of `columns`, which are texts or elements. `dress(node, item)` may add to it. */
+function row(columns, dress) {
   const cells = columns.map((column, index) =>
     index === 0 ? h("th", { scope: "row", class: column.class }) : h("td", { class: column.class }));
   const node = h("tr", null, ...cells);
   return {
     node,
     update(item) {
+      dress?.(node, item);
       columns.forEach((column, index) => {
         const value = column.value(item);
         if (value instanceof Node) {
@@ -83,7 +84,7 @@ function row(columns) {
  * A table. Columns have `name`, `value(item)`, and optionally `class`, `title` and `sort(item)`, which puts a button
  * for sorting into the head. Returns {node, update(items)}.
  */
-export function table(caption, columns, keyOf, sorted = null) {
+export function table(caption, columns, keyOf, sorted = null, dress = null) {
   let order = sorted;
   let latest = [];
   const heads = columns.map((column, index) => {
@@ -113,7 +114,7 @@ export function table(caption, columns, keyOf, sorted = null) {
       const compare = (a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0);
       shown = [...items].sort((a, b) => (order.down ? compare(b, a) : compare(a, b)));
     }
-    keyed(body, shown, keyOf, () => row(columns));
+    keyed(body, shown, keyOf, () => row(columns, dress));
   }
   return { node, update };
 }

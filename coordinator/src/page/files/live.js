@@ -123,7 +123,7 @@ export async function get(path, options) {
   throw Object.assign(new Error(sentence), { status: response.status });
 }
 
-/** Whether the viewer may do this: "pause", "resume", "cancel" or "drain". */
+/** Whether the viewer may do this: "pause", "resume", "cancel", "delete", "note" or "drain". */
 export function may(verb) {
   return state.who.may.includes(verb);
 }

@@ -3,6 +3,7 @@
 
 import { analysisOf } from "./analysis.js";
 import { boardOf, hintOf, moveAt, outcomeOf } from "./board.js";
+import { matchboxes } from "./boxes.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { get } from "./live.js";
 import { chooser } from "./players.js";
@@ -258,6 +259,14 @@ function boardView(current, again) {
   const judge = game.players.some((one) => one.name === "perfect") ? "perfect" : `alpha-beta:${game.plies_max}`;
   const thoughtsOf = async (so) => (await get(question("thoughts", game.name, so, judge))).thoughts;
   const analysis = analysisOf(judge, thoughtsOf, (count) => current.show(count));
+  const boxes = matchboxes(state.who);
+  // A network has many parts: only tables and machines for 3x3 are asked for.
+  if (game.width * game.height * game.depth === 9) {
+    boxes.begin(() => {
+      const position = state.seen?.position ?? state.position;
+      return [position, position && lastCell(position)];
+    });
+  }
   const main = h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
     h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, replay, danger,
       button("New game", again),
@@ -301,6 +310,7 @@ function boardView(current, again) {
     if (!position) return;
     const options = { free: !state.seen && !current.over() && current.human(), threats: state.threats };
     board.update(position, lastCell(position), state.thoughts, options);
+    boxes.update(position, lastCell(position));
   }
   /** The cell of the last move. If stones fall, the highest stone of its pile. */
   function lastCell(position) {
@@ -309,7 +319,7 @@ function boardView(current, again) {
     const named = game.cells.map((cell, index) => (cell.startsWith(name) ? index : -1));
     return named.find((index) => index >= 0 && position.board[index] !== ".") ?? -1;
   }
-  return { main, beside, below: analysis.node, update, end: analysis.end };
+  return { main, beside, below: [boxes.node, analysis.node], update, end: analysis.end };
 }
 
 /** The address of a game. */
@@ -338,7 +348,7 @@ export function playView(path, query) {
     current = own;
     place.replaceChildren(shown.main);
     beside.replaceChildren(...shown.beside);
-    below.replaceChildren(shown.below);
+    below.replaceChildren(...shown.below);
     own.look(own.state.moves);
   }
 

@@ -1,5 +1,7 @@
 // One run: how far it is, its curves, its arms, its settings.
 
+import { bestOf } from "./candidate.js";
+import { candidatesOf } from "./candidates.js";
 import { chooser } from "./compare.js";
 import { curvesOf } from "./curves.js";
 import { championsOf, detailsOf } from "./details.js";
@@ -23,6 +25,7 @@ const ARMS = [
 /** Buttons that pause, resume and cancel; the last asks first. */
 function orders(name) {
   const failed = h("p", { class: "warning", role: "alert", hidden: true });
+  let deleted = false;
   const ask = async (verb) => {
     failed.hidden = true;
     try {
@@ -37,13 +40,58 @@ function orders(name) {
   const sure = question({ id: "cancel-title", title: `Cancel ${name}?`, keep: "Keep it", agree: "Cancel the run",
     body: "All results so far stay in the store. To continue later, submit the run again." }, () => ask("cancel"));
   const cancel = h("button", { type: "button", class: "danger", onclick: () => sure.open() }, "Cancel…");
+  const gone = question({ id: "delete-title", title: `Delete ${name}?`, keep: "Keep it", agree: "Delete the run",
+    body: "All its results are removed from the coordinator's store, for everybody. What was fetched before stays." },
+  async () => {
+    await ask("delete");
+    deleted = failed.hidden;
+  });
+  const remove = h("button", { type: "button", class: "danger", onclick: () => gone.open() }, "Delete…");
   return {
-    node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, sure.node),
+    node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel, remove), failed,
+      sure.node, gone.node),
+    /** The run is gone. Whoever has deleted it here sees the other runs. */
+    end() {
+      if (deleted) location.hash = "#/";
+    },
     update(run) {
       const offer = (shown, verb, ...states) => show(shown, may(verb) && states.includes(run.state));
       offer(pause, "pause", "running");
       offer(resume, "resume", "paused", "failed", "blocked");
       offer(cancel, "cancel", "running", "paused", "failed");
+      offer(remove, "delete", "finished", "in doubt", "cancelled", "failed", "blocked");
+    },
+  };
+}
+
+/** The note of a run, which those who may can change. */
+function note(name) {
+  const [said, failed] = [h("span"), h("span", { class: "warning", role: "alert" })];
+  const field = h("input", { id: "note", type: "text", size: "32", maxlength: "64", autocomplete: "off" });
+  const form = h("form", { class: "search", hidden: true, onsubmit: async (event) => {
+    event.preventDefault();
+    text(failed, "");
+    try {
+      await order(`runs/${name}/note?text=${encodeURIComponent(field.value.trim())}`);
+      show(form, false);
+    } catch (error) {
+      text(failed, `It cannot be noted: ${error.message}.`);
+    }
+  } }, h("label", { for: "note" }, "Note"), field, h("button", null, "Keep"), failed);
+  const change = h("button", { type: "button", class: "small", onclick: () => {
+    show(form, form.hidden);
+    field.value = said.textContent;
+    field.focus();
+  } }, "Note…");
+  const node = h("div", { class: "note" }, h("p", null, said, " ", change), form);
+  return {
+    node,
+    update(run) {
+      text(said, run.terms?.note ?? "");
+      const offered = may("note") && run.state !== "cancelled";
+      show(change, offered);
+      if (!offered) show(form, false);
+      show(node, offered || Boolean(said.textContent));
     },
   };
 }
@@ -91,30 +139,35 @@ function notices() {
  */
 function asked(name, playable) {
   const [top, upper, lower] = [h("div"), h("div"), h("div")];
-  let [first, curves, results, loaded, loading, over] = [null, null, null, "", false, false];
+  let [first, curves, results, best, candidates] = [null, null, null, null, null];
+  let [loaded, loading, over] = ["", false, false];
+  const parts = () => [first, curves, results, candidates].filter(Boolean);
   async function load(run, key) {
     loading = true;
     try {
       const found = await get(`/api/runs/${name}`);
       if (over) return;
       loaded = key;
-      curves?.end();
+      [curves, candidates].forEach((part) => part?.end());
       // A run that this build cannot read has no settings.
       curves = found.columns ? curvesOf({ name, details: found }) : null;
       const champions = found.champions ? championsOf(name, found) : null;
-      first = found.columns ? firstOf(name) : null;
+      const views = [firstOf, bestOf, candidatesOf];
+      [first, best, candidates] = views.map((view) => (found.columns ? view(name) : null));
       const told = (report) => {
-        first.take(report);
+        [first, candidates].forEach((part) => part.take(report));
+        best.take(report, found.arms);
         // The progress of a league that is over says nothing about its players.
         if (curves) show(curves.node, report.ratings.length === 0 || report.state === "unfinished");
         if (champions) playable(champions.best(report.best));
       };
       results = found.columns ? resultsOf(name, "", told) : null;
       top.replaceChildren(...(results ? [results.verdict] : []));
-      upper.replaceChildren(...[first, curves, results, champions].filter(Boolean).map((part) => part.node));
+      upper.replaceChildren(...[first, best, curves, candidates, results, champions].filter(Boolean)
+        .map((part) => part.node));
       lower.replaceChildren(...(found.columns ? detailsOf(name, found) : []));
       champions?.plays().then(playable);
-      [first, curves, results].forEach((part) => part?.update(run));
+      parts().forEach((part) => part.update(run));
     } catch {
       // The next message retries.
     } finally {
@@ -128,11 +181,11 @@ function asked(name, playable) {
     update(run) {
       const key = `${run.config_hash} ${run.replicas_total}`;
       if (!loading && loaded !== key) load(run, key);
-      [first, curves, results].forEach((part) => part?.update(run));
+      parts().forEach((part) => part.update(run));
     },
     end() {
       over = true;
-      curves?.end();
+      [curves, candidates].forEach((part) => part?.end());
     },
   };
 }
@@ -150,7 +203,7 @@ export function runView(name) {
     show(play, Boolean(address));
     attribute(play, "href", address);
   });
-  const [notes, codes, choice] = [notices(), hashes(), chooser(name)];
+  const [notes, codes, choice, remark] = [notices(), hashes(), chooser(name), note(name)];
   const tiles = figures("tiles");
   const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
   const save = listSavers("the arms", () => `${name}-arms`, () => state.runs.get(name)?.arms ?? []);
@@ -164,15 +217,15 @@ export function runView(name) {
   const missing = h("p", { class: "empty" });
   const node = h("div", { class: "inside" }, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Runs")),
     h("div", { class: "row head" }, h("h1", { tabindex: "-1" }, name), mark.node, kind,
-      h("div", { class: "buttons" }, play, report), buttons.node), missing, body);
+      h("div", { class: "buttons" }, play, report), buttons.node), remark.node, missing, body);
 
   function update() {
     const run = state.runs.get(name);
-    [body, mark.node, kind, report, buttons.node].forEach((part) => show(part, Boolean(run)));
+    [body, mark.node, kind, report, buttons.node, remark.node].forEach((part) => show(part, Boolean(run)));
     show(missing, !run);
     text(missing, state.known ? `There is no run ${name} here (any more).` : "Waiting for the coordinator.");
-    if (!run) return;
-    [mark, bar, buttons, notes, codes, rest, choice].forEach((part) => part.update(run));
+    if (!run) return buttons.end();
+    [mark, bar, buttons, notes, codes, rest, choice, remark].forEach((part) => part.update(run));
     tiles.update(figuresOf(run));
     text(kind, `experiment ${run.experiment}`);
     show(banner, starves(run));

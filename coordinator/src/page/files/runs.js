@@ -111,10 +111,11 @@ function outcome(run, parts) {
 function parts(name) {
   const [link, kind, mark, bar, about] = [h("a", { href: `#/runs/${name}` }, name), h("span", { class: "kind" }),
     badge(), progress(), h("span", { class: "soft" })];
+  const note = h("span", { class: "tag" });
   const result = h("p", { class: "outcome" });
   const curves = sparks(link, ARMS_MAX);
   const own = {
-    name: h("span", { class: "called" }, link, kind),
+    name: h("span", { class: "called" }, link, kind, note),
     state: h("span", { class: "how" }, mark.node, about, bar.node),
     result,
     curve: curves.node,
@@ -123,6 +124,8 @@ function parts(name) {
       own.latest = run;
       [mark, bar, curves].forEach((part) => part.update(run));
       text(kind, run.experiment === name ? "" : run.experiment);
+      text(note, run.terms?.note ?? "");
+      show(note, Boolean(note.textContent));
       const left = run.left_s !== null && run.left_s !== undefined ? `, ${duration(run.left_s)} left` : "";
       const far = run.state === "running" ? left : "";
       text(about, isOver(run) ? "" : percent(run.rounds_done, run.rounds_total) + far);
@@ -146,7 +149,7 @@ function columns(of) {
       value: (run) => (seconds(run) === null ? "–" : duration(seconds(run))), sort: (run) => seconds(run) ?? -1,
       down: true },
     { name: "Result", class: "result", value: (run) => of(run).result },
-    { name: "Curve", class: "curve", title: "mean of the primary metric of each arm", value: (run) => of(run).curve },
+    { name: "Curve", class: "curve", title: "median of the primary metric of each arm", value: (run) => of(run).curve },
     { name: "Owner", class: "owner", value: (run) => run.submitter, sort: (run) => run.submitter },
   ];
 }
@@ -175,7 +178,7 @@ export function runsView() {
   const found = h("p", { class: "soft", role: "status" });
   const search = h("div", { class: "search" }, h("label", { for: "filter" }, "Filter"), filter, found);
   const nothing = h("p", { class: "empty" }, "No run has all of these words: they are searched in names, experiments, "
-    + "states, arms, owners and results.");
+    + "states, notes, arms, owners and results.");
   const save = listSavers("the runs", () => "runs", () => [...state.runs.values()]);
   const card = h("div", { class: "card flush runs" }, list.node);
   const guide = tour(() => (state.runs.size > 0 ? list.node.querySelector("tbody a") : empty.querySelector("pre")));
@@ -195,8 +198,8 @@ export function runsView() {
     for (const run of all) of(run).update(run);
     for (const name of rows.keys()) if (!state.runs.has(name)) rows.delete(name);
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const about = (run) => [run.name, run.experiment, run.state, run.submitter, of(run).result.textContent,
-      ...run.arms.map((arm) => arm.name)].join(" ").toLowerCase();
+    const about = (run) => [run.name, run.experiment, run.state, run.submitter, run.terms?.note,
+      of(run).result.textContent, ...run.arms.map((arm) => arm.name)].join(" ").toLowerCase();
     const shown = words.length > 0 ? all.filter((run) => words.every((word) => about(run).includes(word))) : all;
     show(search, all.length > 1);
     [card, save].forEach((part) => show(part, shown.length > 0));

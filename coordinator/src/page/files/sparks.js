@@ -1,4 +1,4 @@
-// Small curves in the list of runs: the mean of each arm's primary metric.
+// Small curves in the list of runs: the median of each arm's primary metric.
 
 import { answers, visible } from "./answers.js";
 import { s } from "./dom.js";
@@ -7,14 +7,16 @@ import { look } from "./plot.js";
 
 const POINTS = 30;
 const [WIDTH, HEIGHT, EDGE] = [96, 22, 2];
+/** Positive values farther apart than this are drawn on a logarithmic axis: otherwise only the first point shows. */
+const FAR = 100;
 /** The shortest time between two requests, and between two for the same run. */
 const PAUSE_MS = 250;
 const AGAIN_MS = 15_000;
 
 /** The arms' curves of a run. */
 const { known, want } = answers(PAUSE_MS, async ({ name, primary }) => {
-  const { arms } = await get(`/api/runs/${name}/curves?column=${primary}&points=${POINTS}`);
-  return arms;
+  const { arms } = await get(`/api/runs/${name}/curves?column=${primary}&middle=median&points=${POINTS}`);
+  return arms.map(({ median, ...arm }) => ({ ...arm, mean: median }));
 });
 
 /** The arms of a run that have points, all drawn in one range. */
@@ -24,7 +26,8 @@ export function paths(arms, shown) {
   const place = (values, size) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     // Halves are used because the whole range may exceed the largest number.
-    return (value) => EDGE + ((value / 2 - low / 2) / (high / 2 - low / 2 || 1)) * (size - 2 * EDGE);
+    const by = size === HEIGHT && low > 0 && high / low > FAR ? Math.log10 : (value) => value / 2;
+    return (value) => EDGE + ((by(value) - by(low)) / (by(high) - by(low) || 1)) * (size - 2 * EDGE);
   };
   const [x, y] = [place(xs, WIDTH), place(ys, HEIGHT)];
   const point = (arm, at) => `${x(arm.x[at]).toFixed(1)} ${(HEIGHT - y(arm.mean[at])).toFixed(1)}`;

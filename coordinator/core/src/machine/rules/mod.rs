@@ -3,6 +3,7 @@
 //! it, and returns what is to be done ([`Act`]). It does nothing itself.
 
 pub(super) mod labels;
+mod note;
 mod overdue;
 pub(super) mod quota;
 mod retention;
@@ -124,6 +125,7 @@ impl Rules {
             Box::new(quota::Quota),
             Box::new(shares::Shares::new(settings.weights)),
             Box::new(labels::Labels),
+            Box::new(note::Note),
             Box::new(silence::Silence),
             Box::new(overdue::Overdue),
             Box::new(retention::Retention::default()),

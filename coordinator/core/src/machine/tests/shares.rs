@@ -258,10 +258,14 @@ fn invalid_terms_are_rejected_by_name() {
         };
         why
     };
-    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where, keep");
+    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where, note, keep");
     for value in ["gpu", "gpu=", "=a100", "gpu=a100,", "gpu=a 100", "gpu=a=b"] {
         let wrong = refused(&mut story, &[("where", value)]);
         assert!(wrong.starts_with(&format!("the term where is {value:?}: it must be KEY=VALUE")), "{wrong}");
+    }
+    for note in ["two\nlines", "\u{7}", &"x".repeat(65)] {
+        let wrong = refused(&mut story, &[("note", note)]);
+        assert!(wrong.ends_with("it must be one line of at most 64 bytes, or empty for no note"), "{wrong}");
     }
     let wrong = refused(&mut story, &[("priority", "0")]);
     assert!(wrong.starts_with("the term priority is \"0\": it must be a whole number from 1 to 100"), "{wrong}");
