@@ -551,14 +551,13 @@ mod tests {
             let config = parse(&format!("experiment = \"evolve\"\n[settings]\n{text}\n"));
             let settings = EvolveSettings::of(&config.arms[0].settings);
             let given = settings.given();
-            Ga::check(&given)
-                .map(|()| Ga::settings(&given))
-                .map(|own| (own.restricted, own.tournament, own.generation()))
+            let own = Ga::settings(&given);
+            (own.restricted, own.tournament, own.generation())
         };
         let (best, restricted) = ((false, 2, 60), (true, 4, 100));
-        let symbols = "\n[[settings.genome]]\nname = \"s\"\ntype = \"symbols\"\nlength = 9\nalphabet = 3\n";
-        let fixed = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 1\nhigh = 1\n";
-        let real = "\n[[settings.genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 0\nhigh = 1\n";
+        let symbols = "\n[[genome]]\nname = \"s\"\ntype = \"symbols\"\nlength = 9\nalphabet = \"ABC\"\n";
+        let fixed = "\n[[genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 1\nhigh = 1\n";
+        let real = "\n[[genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 0\nhigh = 1\n";
         let own = "problem = \"program:x\"\nobjectives = \"min f\"";
         assert_eq!(chosen("problem = \"onemax\""), restricted);
         assert_eq!(chosen(&format!("{own}{symbols}{fixed}")), restricted);
