@@ -128,13 +128,9 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
     if is_order(&parts) {
-        return match (*request.method() == Method::POST, order_of(page, visit.peer, visitor, &parts, &query)) {
-            (false, _) => not_allowed("POST"),
-            (true, Ok(order)) => carry_out(page, visit.peer, visitor, order).await,
-            (true, Err(malformed)) => {
-                let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
-                failure(status, &sentence)
-            }
+        return match *request.method() == Method::POST {
+            true => ordered(page, visit.peer, visitor, &parts, &query).await,
+            false => not_allowed("POST"),
         };
     }
     if !reads {
@@ -309,6 +305,17 @@ fn decoded(value: &str) -> Option<String> {
         });
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Answers an order. A visitor without the right to give it learns nothing else about it.
+async fn ordered(page: &Inner, peer: IpAddr, visitor: &Visitor, parts: &[&str], query: &Query<'_>) -> Response<Body> {
+    match order_of(page, peer, visitor, parts, query) {
+        Ok(order) => carry_out(page, peer, visitor, order).await,
+        Err(malformed) => {
+            let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
+            failure(status, &sentence)
+        }
+    }
 }
 
 /// Carries out an order, if the visitor may give it.

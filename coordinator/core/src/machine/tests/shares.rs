@@ -258,7 +258,10 @@ fn invalid_terms_are_rejected_by_name() {
         };
         why
     };
-    assert_eq!(refused(&mut story, &[("colour", "red")]), "there is no term \"colour\": use priority, where, note, keep");
+    assert_eq!(
+        refused(&mut story, &[("colour", "red")]),
+        "there is no term \"colour\": use priority, where, note, keep"
+    );
     for value in ["gpu", "gpu=", "=a100", "gpu=a100,", "gpu=a 100", "gpu=a=b"] {
         let wrong = refused(&mut story, &[("where", value)]);
         assert!(wrong.starts_with(&format!("the term where is {value:?}: it must be KEY=VALUE")), "{wrong}");
