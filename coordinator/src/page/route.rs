@@ -175,12 +175,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             json_or_rejection(page.reports.conclusion(name).await.map(|sentence| json!({ "conclusion": sentence })))
         }
         ["api", "runs", name, what @ ("report" | "plots" | "candidates")] => {
-            let part = match *what {
-                "plots" => Part::Plots,
-                "candidates" => Part::Candidates,
-                _ => Part::Tables,
-            };
-            match page.reports.ask(name, part).await {
+            match page.reports.ask(name, part(what)).await {
                 Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),
                 Err(rejection) => rejected(&rejection),
             }
@@ -397,6 +392,15 @@ impl Query<'_> {
 fn replica(query: &Query<'_>) -> Option<ReplicaKey> {
     let number = |name: &str| query.number(name).ok()??.try_into().ok();
     Some(ReplicaKey { arm: number("arm")?, index: number("replica")? })
+}
+
+/// The part of a report at an address.
+fn part(what: &str) -> Part {
+    match what {
+        "plots" => Part::Plots,
+        "candidates" => Part::Candidates,
+        _ => Part::Tables,
+    }
 }
 
 /// The question about a run's histories.
