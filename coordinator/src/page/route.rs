@@ -128,13 +128,9 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
     if is_order(&parts) {
-        return match (*request.method() == Method::POST, order_of(page, visit.peer, visitor, &parts, &query)) {
-            (false, _) => not_allowed("POST"),
-            (true, Ok(order)) => carry_out(page, visit.peer, visitor, order).await,
-            (true, Err(malformed)) => {
-                let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
-                failure(status, &sentence)
-            }
+        return match *request.method() == Method::POST {
+            true => ordered(page, visit.peer, visitor, &parts, &query).await,
+            false => not_allowed("POST"),
         };
     }
     if !reads {
@@ -179,12 +175,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             json_or_rejection(page.reports.conclusion(name).await.map(|sentence| json!({ "conclusion": sentence })))
         }
         ["api", "runs", name, what @ ("report" | "plots" | "candidates")] => {
-            let part = match *what {
-                "plots" => Part::Plots,
-                "candidates" => Part::Candidates,
-                _ => Part::Tables,
-            };
-            match page.reports.ask(name, part).await {
+            match page.reports.ask(name, part(what)).await {
                 Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),
                 Err(rejection) => rejected(&rejection),
             }
@@ -311,6 +302,17 @@ fn decoded(value: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Answers an order. A visitor without the right to give it learns nothing else about it.
+async fn ordered(page: &Inner, peer: IpAddr, visitor: &Visitor, parts: &[&str], query: &Query<'_>) -> Response<Body> {
+    match order_of(page, peer, visitor, parts, query) {
+        Ok(order) => carry_out(page, peer, visitor, order).await,
+        Err(malformed) => {
+            let PageRefusal(status, sentence) = visitor.may_order(parts[3], page.owned).err().unwrap_or(malformed);
+            failure(status, &sentence)
+        }
+    }
+}
+
 /// Carries out an order, if the visitor may give it.
 async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'_>) -> Response<Body> {
     let Order { verb, what, object, request, done } = order;
@@ -390,6 +392,15 @@ impl Query<'_> {
 fn replica(query: &Query<'_>) -> Option<ReplicaKey> {
     let number = |name: &str| query.number(name).ok()??.try_into().ok();
     Some(ReplicaKey { arm: number("arm")?, index: number("replica")? })
+}
+
+/// The part of a report at an address.
+fn part(what: &str) -> Part {
+    match what {
+        "plots" => Part::Plots,
+        "candidates" => Part::Candidates,
+        _ => Part::Tables,
+    }
 }
 
 /// The question about a run's histories.
