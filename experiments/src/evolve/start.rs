@@ -90,8 +90,7 @@ mod tests {
     };
 
     fn settings(start: &str, genome: &[&str]) -> Settings {
-        let parts: String =
-            genome.iter().map(|part| format!("[[genome]]\n{}\n", part.replace("; ", "\n"))).collect();
+        let parts: String = genome.iter().map(|part| format!("[[genome]]\n{}\n", part.replace("; ", "\n"))).collect();
         let head = "experiment = \"evolve\"\n[settings]\nproblem = \"program:p\"\nobjectives = \"min f\"\n";
         Settings::of(&parse(&format!("{head}start = '{start}'\n{parts}")).arms[0].settings)
     }

@@ -605,7 +605,8 @@ pub struct SubmitRequest {
     #[prost(message, repeated, tag = "5")]
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
-/// A term of a run: "priority" within the submitter's share, or "where", the labels of the workers that may compute it.
+/// A term of a run: "priority" within the submitter's share; "where", the labels of the workers that may compute it; "keep", "yes" if
+/// prune and retention leave it; or "note", a line about it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Term {
     #[prost(string, tag = "1")]
