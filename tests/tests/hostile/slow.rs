@@ -47,7 +47,7 @@ async fn a_task_of_fifteen_seconds_does_not_lose_its_worker() {
 async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     let site = Site::new();
     let config = some_seconds(4, 100);
-    let coordinator = site.coordinator(&[]);
+    let coordinator = site.coordinator(&["--silence", "10s"]);
     let worker = site.worker(coordinator.address, &[]);
     let mut person = Person::of(coordinator.address);
     person.submit("run", &config).await;

@@ -127,8 +127,8 @@ async fn the_page_asks_a_worker_to_leave() {
     person.submit("run", RUN).await;
     let session = person.worker("ant").await.session;
     person.worker("bee").await;
-    for (path, status) in [("workers/x/drain", 405), ("workers/999999/drain", 404), ("workers/-1/drain", 405)] {
-        assert_eq!(post(to, &format!("/api/{path}")).await.status, status, "{path}");
+    for path in ["workers/x/drain", "workers/999999/drain", "workers/-1/drain"] {
+        assert_eq!(post(to, &format!("/api/{path}")).await.status, 404, "{path}");
     }
     let path = format!("/api/workers/{session}/drain");
     assert_eq!(get(to, &path).await.status, 405);

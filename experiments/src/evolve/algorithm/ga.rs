@@ -33,7 +33,7 @@ choice! {
         Auto = "auto",
         /// the elite stay, and children replace the others
         Best = "best",
-        /// each child replaces the most similar of 20 individuals drawn at random, unless it is worse (Harik 1995)
+        /// each child replaces the most similar of 15 individuals drawn at random, unless it is worse (Harik 1995)
         Restricted = "restricted",
     }
 }
@@ -44,8 +44,9 @@ settings! {
         /// Which individuals make room for children.
         replacement: ReplacementName = addition choice("auto"),
         /// How many of the best of a generation survive: a whole number, or a share of the population if below 1. With a
-        /// window each child replaces the worst instead.
-        elite: Ratio = decimal(0, 99_999, "0.4") when replacement not ["restricted"],
+        /// window each child replaces the worst instead. With restricted replacement it only says how many children a
+        /// generation has: population - elite.
+        elite: Ratio = decimal(0, 99_999, "0.4"),
         /// The number of populations that evolve side by side, each with its share of population and evaluations.
         islands: usize = addition whole(1, 1_000, "1"),
         /// With islands: generations between two migrations.
@@ -69,7 +70,7 @@ fn elsewhere(own: &Values, _: &str) -> Result<(), Wrong> {
 
 /// The individuals among which a child looks for the most similar one, with restricted replacement. The more there are, the
 /// longer different solutions live side by side.
-const RIVALS: usize = 20;
+const RIVALS: usize = 15;
 /// The individuals of a tournament where restricted replacement is the default: it keeps a population diverse, so that parents
 /// may be chosen more greedily.
 const TOURNAMENT_OF_RESTRICTED: usize = 4;
@@ -87,9 +88,9 @@ pub struct Settings {
     /// Whether survivors are evaluated again in each generation, as their own children: under noise, a lucky value would
     /// otherwise survive for ever. With a window they are not evaluated again.
     pub reevaluate: bool,
-    /// Whether, instead, each child replaces the most similar of 20 individuals, drawn at random with replacement, unless it
-    /// is worse: restricted tournament replacement (G. R. Harik, "Finding Multimodal Solutions Using Restricted Tournament
-    /// Selection", ICGA 1995). Then nothing else about survivors has an effect.
+    /// Whether, instead, each of the `population` - `elite` children replaces the most similar of 15 individuals, drawn at
+    /// random with replacement, unless it is worse: restricted tournament replacement (G. R. Harik, "Finding Multimodal
+    /// Solutions Using Restricted Tournament Selection", ICGA 1995).
     pub restricted: bool,
     /// Individuals of a tournament, drawn with replacement, the best of which becomes a parent. 1 to 1,000.
     pub tournament: usize,
@@ -119,9 +120,7 @@ impl Settings {
     /// The setting that is wrong, and why.
     pub fn check(&self) -> Result<(), Wrong> {
         within("population", "the population", self.population, 2..=100_000)?;
-        if !self.restricted {
-            within("elite", "the elite", self.elite, 0..=self.population - 1)?;
-        }
+        within("elite", "the elite", self.elite, 0..=self.population - 1)?;
         within("tournament", "the size of a tournament", self.tournament, 1..=1000)?;
         self.variation.check()
     }
@@ -129,7 +128,7 @@ impl Settings {
     /// The candidates of a generation after the first.
     #[must_use]
     pub fn generation(&self) -> usize {
-        self.population - if self.reevaluate || self.restricted { 0 } else { self.elite }
+        self.population - if self.reevaluate { 0 } else { self.elite }
     }
 
     /// What the algorithm needs at most, if an evaluation has this many numbers (objectives, constraints and measures).
@@ -554,7 +553,7 @@ mod tests {
             let own = Ga::settings(&given);
             (own.restricted, own.tournament, own.generation())
         };
-        let (best, restricted) = ((false, 2, 60), (true, 4, 100));
+        let (best, restricted) = ((false, 2, 60), (true, 4, 60));
         let symbols = "\n[[genome]]\nname = \"s\"\ntype = \"symbols\"\nlength = 9\nalphabet = \"ABC\"\n";
         let fixed = "\n[[genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 1\nhigh = 1\n";
         let real = "\n[[genome]]\nname = \"f\"\ntype = \"real\"\nlength = 2\nlow = 0\nhigh = 1\n";
@@ -567,7 +566,7 @@ mod tests {
         assert_eq!(chosen("problem = \"onemax\"\nreplacement = \"best\""), best);
         assert_eq!(chosen("problem = \"onemax\"\nelite = 50"), (false, 2, 50));
         assert_eq!(chosen("problem = \"onemax\"\ntournament = 3"), (false, 3, 60));
-        assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), (true, 2, 100));
+        assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), (true, 2, 60));
         assert_eq!(chosen("problem = \"onemax\"\nnoise = \"yes\""), (false, 2, 100));
         let noisy = "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nreplacement = \"restricted\"\n";
         let sentence = problems(noisy).to_string();

@@ -66,7 +66,7 @@ const ALL: [(&str, &str, usize, Make); 15] = [
         })
     }),
     ("restricted-ga", "nk", 24, |search, state| {
-        let settings = GaSettings { population: 20, restricted: true, ..GaSettings::default() };
+        let settings = GaSettings { population: 20, elite: 8, restricted: true, ..GaSettings::default() };
         Ok(match state {
             None => Box::new(Ga::start(&settings, search)?),
             Some(state) => Box::new(Ga::restore(&settings, search, state)?),
