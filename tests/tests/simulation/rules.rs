@@ -269,5 +269,5 @@ fn silence_is_noticed_without_other_events() {
     let before = cluster.now();
     cluster.run_until(|cluster| cluster.outcome().workers_lost == 1, 1);
     let waited_ms = cluster.now() - before;
-    assert!((9_000..12_000).contains(&waited_ms), "{waited_ms} ms");
+    assert!((29_000..32_000).contains(&waited_ms), "{waited_ms} ms");
 }
