@@ -223,6 +223,7 @@ test("MENACE's box of the position is shown with its beads, turned as the board 
   await tab.getByRole("button", { name: "Earlier" }).click();
   await tab.getByText(/^The box of this position/).waitFor();
   await tab.getByText(/^All \d+ boxes with beads$/).click();
+  await tab.locator(".matchbox").nth(boxes.size - 1).waitFor();
   assert.equal(await tab.locator(".matchbox").count(), boxes.size);
   assert.equal(await tab.locator(".matchbox.here").count(), 1);
   await tab.locator(".matchbox").first().click();
