@@ -4,6 +4,7 @@ use std::{io::Write as _, process::ExitCode};
 
 use anyhow::bail;
 use evoxo_access::now_s;
+use evoxo_common::text::counted;
 use evoxo_proto::{
     shown::state,
     v1::{self, RunState},
@@ -74,11 +75,14 @@ pub(crate) fn prune(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             gone += 1;
             writeln!(out, "{}", line(run, now_s))?;
         }
-        let verb = if arguments.dry_run { "would be" } else { "are" };
-        let kept = if pinned > 0 { format!("; {pinned} are kept by the term keep=yes") } else { String::new() };
-        writeln!(out, "{gone} runs {verb} deleted{kept}")?;
+        let verb = if arguments.dry_run { "would delete" } else { "deleted" };
+        let kept = match pinned {
+            0 => String::new(),
+            _ => format!("; the term keep=yes keeps {}", counted(pinned, "run")),
+        };
+        writeln!(out, "{verb} {}{kept}", counted(gone, "run"))?;
         if gone < going.len() {
-            bail!("{} of {} runs could not be deleted", going.len() - gone, going.len());
+            bail!("{} of {} could not be deleted", going.len() - gone, counted(going.len(), "run"));
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -1,5 +1,7 @@
 //! Settings as data: fields with their shapes, values, and how both are read and written.
 
+use std::borrow::Cow;
+
 use super::list;
 use crate::{
     ratio::Ratio,
@@ -192,8 +194,12 @@ impl Value {
 }
 
 /// The text of a TOML string that [`toml_text`] has written; anything else is returned as it is.
-fn bare_text(written: &str) -> String {
-    let Some(inner) = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return written.into() };
+fn bare_text(written: &str) -> Cow<'_, str> {
+    let inner = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(written);
+    // A list has the texts of its entries as they were written.
+    if inner.len() == written.len() || !inner.contains('\\') {
+        return inner.into();
+    }
     let mut text = String::with_capacity(inner.len());
     let mut escaped = false;
     for letter in inner.chars() {
@@ -202,7 +208,7 @@ fn bare_text(written: &str) -> String {
             text.push(letter);
         }
     }
-    text
+    text.into()
 }
 
 /// A text as a TOML string.

@@ -166,7 +166,6 @@ impl Part {
     /// How different genes of this part are, see [`Genome::distance`].
     fn distance(&self, one: &Genes, two: &Genes) -> f64 {
         let share = |difference: f64, width: f64| if width > 0.0 { difference.abs() / width } else { 0.0 };
-        let unequal = |count: usize| count as f64;
         match (self.of, one, two) {
             (Type::Real { low, high }, Genes::Real(one), Genes::Real(two)) => {
                 one.iter().zip(two).map(|(one, two)| share(one - two, high - low)).sum()
@@ -175,11 +174,9 @@ impl Part {
                 let width = high as f64 - low as f64;
                 one.iter().zip(two).map(|(one, two)| share(*one as f64 - *two as f64, width)).sum()
             }
-            (_, Genes::Bits(one), Genes::Bits(two)) => {
-                unequal(one.iter().zip(two).filter(|(one, two)| one != two).count())
-            }
+            (_, Genes::Bits(one), Genes::Bits(two)) => unequal(one, two),
             (_, Genes::Permutation(one) | Genes::Symbols(one), Genes::Permutation(two) | Genes::Symbols(two)) => {
-                unequal(one.iter().zip(two).filter(|(one, two)| one != two).count())
+                unequal(one, two)
             }
             _ => panic!("part \"{}\" has genes of another type", self.name),
         }
@@ -252,6 +249,11 @@ impl Part {
         }
         Ok(all[..self.length].to_vec())
     }
+}
+
+/// The number of places in which two lists differ.
+fn unequal<T: PartialEq>(one: &[T], two: &[T]) -> f64 {
+    one.iter().zip(two).filter(|(one, two)| one != two).count() as f64
 }
 
 impl Genome {

@@ -93,10 +93,6 @@ impl Notation {
     /// The genes of a part with these values, as [`Self::json`] writes them. Lengths and bounds are not checked, except where
     /// values outside of the bounds have no genes.
     pub(super) fn read(&self, part: &Part, values: &Value) -> Result<Genes, String> {
-        let list = match values {
-            Value::Array(list) => list.as_slice(),
-            one => std::slice::from_ref(one),
-        };
         match (self, part.of) {
             (Self::Letters(alphabet), _) => {
                 let text = values.as_str().ok_or("its genes are one text")?;
@@ -111,7 +107,7 @@ impl Notation {
                     let found = words.iter().position(|word| chosen(word) == *value || value.as_str() == Some(word));
                     found.map(|place| place as u32).ok_or_else(|| format!("{value} is none of its choices"))
                 };
-                Ok(Genes::Symbols(list.iter().map(number).collect::<Result<_, String>>()?))
+                Ok(Genes::Symbols(each(values, number)?))
             }
             (Self::Logarithm { low, high, whole }, _) => {
                 let gene = |value: &Value| match number(value)? {
@@ -121,7 +117,7 @@ impl Notation {
                     number if *whole && number.fract() != 0.0 => Err(format!("{number:?} is not whole")),
                     number => Ok(ln(number)),
                 };
-                Ok(Genes::Real(list.iter().map(gene).collect::<Result<_, String>>()?))
+                Ok(Genes::Real(each(values, gene)?))
             }
             (Self::Steps { low, step, .. }, _) => {
                 let gene = |value: &Value| {
@@ -134,27 +130,23 @@ impl Notation {
                         false => Err(format!("{number:?} is between two steps")),
                     }
                 };
-                Ok(Genes::Integer(list.iter().map(gene).collect::<Result<_, String>>()?))
+                Ok(Genes::Integer(each(values, gene)?))
             }
-            (Self::Plain, Type::Real { .. }) => {
-                Ok(Genes::Real(list.iter().map(number).collect::<Result<_, String>>()?))
-            }
-            (Self::Plain, Type::Integer { .. }) => {
-                Ok(Genes::Integer(list.iter().map(whole).collect::<Result<_, String>>()?))
-            }
+            (Self::Plain, Type::Real { .. }) => Ok(Genes::Real(each(values, number)?)),
+            (Self::Plain, Type::Integer { .. }) => Ok(Genes::Integer(each(values, whole)?)),
             (Self::Plain, Type::Bits) => {
                 let bit = |value: &Value| match value.as_bool().map_or_else(|| whole(value), |bit| Ok(bit.into())) {
                     Ok(0) => Ok(false),
                     Ok(1) => Ok(true),
                     _ => Err(format!("{value} is neither 0 nor 1")),
                 };
-                Ok(Genes::Bits(list.iter().map(bit).collect::<Result<_, String>>()?))
+                Ok(Genes::Bits(each(values, bit)?))
             }
             (Self::Plain, of @ (Type::Permutation | Type::Symbols { .. })) => {
                 let entry = |value: &Value| {
                     u32::try_from(whole(value)?).map_err(|_| format!("{value} must be 0 or more, and less than 2^32"))
                 };
-                let entries = list.iter().map(entry).collect::<Result<_, String>>()?;
+                let entries = each(values, entry)?;
                 Ok(if of == Type::Permutation { Genes::Permutation(entries) } else { Genes::Symbols(entries) })
             }
         }
@@ -182,6 +174,14 @@ impl Notation {
 
 /// How far a value may be from a step, as a share of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
+
+/// Each gene of a list, or of a single value.
+fn each<T>(values: &Value, gene: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, String> {
+    match values {
+        Value::Array(list) => list.iter().map(gene).collect(),
+        one => Ok(vec![gene(one)?]),
+    }
+}
 
 /// A number in JSON, or in a text, as cards have large ones.
 fn number(value: &Value) -> Result<f64, String> {

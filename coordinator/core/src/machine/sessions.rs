@@ -184,9 +184,9 @@ impl Session {
     /// Whether it may get another assignment, for a free slot or to wait behind a running one. Nothing waits behind a long
     /// task, or behind one of unknown duration.
     pub(super) fn has_capacity(&self) -> bool {
-        let (assigned, long) = (self.assignments.len(), self.assignments.values().filter(|it| it.is_long()).count());
-        let few = self.is_idle() || assigned + long < 2 * self.slots as usize;
-        few && self.tasks_assigned < TASKS_MAX && !self.draining && !(self.on_trial && self.tasks_assigned > 0)
+        let may = self.tasks_assigned < TASKS_MAX && !self.draining && !(self.on_trial && self.tasks_assigned > 0);
+        let long = || self.assignments.values().filter(|it| it.is_long()).count();
+        may && (self.is_idle() || self.assignments.len() + long() < 2 * self.slots as usize)
     }
 
     /// Whether the worker computes a suspect and nothing else.

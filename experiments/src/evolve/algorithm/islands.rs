@@ -114,8 +114,8 @@ impl Islands {
     }
 }
 
-/// The search of one island, with its own random numbers and its share of the candidates with which the search begins. All islands have generations of the same size, so each has its share
-/// of the evaluations.
+/// The search of one island, with its own random numbers and its share of the candidates with which the search begins. All
+/// islands have generations of the same size, so each has its share of the evaluations too.
 fn of_island(search: &Search, island: usize, islands: usize) -> Search {
     let stream = search.stream.text("island").word(island as u64);
     let start = search.start.iter().skip(island).step_by(islands).cloned().collect();
