@@ -182,6 +182,60 @@ async fn workers_leave_when_they_are_asked() {
     assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
 }
 
+/// A command of the client, with what it prints.
+async fn said(site: &Site, coordinator: &Coordinator, arguments: &[&str]) -> (Option<i32>, String) {
+    let address = coordinator.address.to_string();
+    let mut tool = site.program("evoxo", &[arguments, &["--coordinator", &address]].concat());
+    (tool.end().await.code(), tool.log())
+}
+
+/// A host is cordoned. Its worker gets no tasks, also after it and the coordinator were restarted, until that is ended; and
+/// meanwhile a task that hangs on a stopped worker can be seen.
+#[tokio::test]
+async fn a_cordon_lasts_and_tasks_say_where_they_are() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let worker = site.worker(coordinator.address, &["--name", "one"]);
+    person.worker("one").await;
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--cordon", "--wait"]).await;
+    assert!(status == Some(0) && log.contains("worker one: no more tasks from now on"), "{log}");
+    person.submit("long", LONG).await;
+    let waits = person.wait("long", |run| !run.message.is_empty()).await;
+    assert!(waits.message.contains("workers that could compute it are cordoned (one)"), "{}", waits.message);
+    drop(worker);
+    let _worker = site.worker(coordinator.address, &["--name", "one"]);
+    coordinator.process.signal("TERM");
+    assert_eq!(coordinator.process.end().await.code(), Some(0));
+    let address = coordinator.address.to_string();
+    let coordinator = site.coordinator_on(&address, &[]);
+    let mut person = Person::of(coordinator.address);
+    let one = person.worker("one").await;
+    assert!(one.cordon.is_some_and(|cordon| cordon.by == "127.0.0.1" && cordon.since > 1_700_000_000));
+    let (_, log) = said(&site, &coordinator, &["workers"]).await;
+    assert!(log.contains("cordoned") && log.contains("worker one (1 worker)"), "{log}");
+    // Another one computes.
+    let other = site.worker(coordinator.address, &["--name", "other"]);
+    person.wait("long", |run| run.rounds_done > 0).await;
+    other.signal("STOP");
+    let start = Instant::now();
+    loop {
+        let (status, log) = said(&site, &coordinator, &["tasks", "long"]).await;
+        assert_eq!(status, Some(0), "{log}");
+        if log.contains("1.") && log.contains(" s") && log.contains("other") {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE && !log.contains("one ("), "{log}");
+    }
+    other.signal("CONT");
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]).await;
+    assert!(status == Some(0) && log.contains("one (session") && log.contains("gets tasks again"), "{log}");
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]).await;
+    assert!(status == Some(1) && log.contains("there is no cordon of worker \"one\""), "{log}");
+    drop(other);
+    assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
+}
+
 /// The index of the process that ends first.
 async fn first_to_end(processes: &mut [Process]) -> usize {
     let start = Instant::now();

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// `None` if the response follows once something is written or read.
-type Reply = Result<Option<Response>, Rejection>;
+pub(super) type Reply = Result<Option<Response>, Rejection>;
 
 /// A run that is being deleted cannot be changed.
 fn being_deleted(name: &str) -> Rejection {
@@ -77,9 +77,12 @@ impl Coordinator {
             Request::Replicas { name } => self.replicas(&name),
             Request::Replica { name, replica } => self.replica(id, &name, replica),
             Request::Objects { name } => self.objects(&name),
+            Request::Tasks { name, limit } => self.assigned_tasks(&name, limit),
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
             Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
             Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
+            Request::Cordon { named, by, at_s } => self.cordon(id, named, &by, at_s),
+            Request::Cordons => Ok(Some(Response::Cordons(self.cordons.all()))),
             Request::Revoke { id: refused, by } => {
                 let write = self.writes.add_refusal(Refusal::Revoked(id));
                 let bytes = seal_revocation(&refused, &by);
@@ -105,7 +108,7 @@ impl Coordinator {
         check_run_name(name).is_ok() && matches!(self.find(name), Err(Rejection::NotFound(_))) && !self.stopping
     }
 
-    fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
+    pub(super) fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
         if let Some(why) = self.runs.unreadable.get(name) {
             return Err(Rejection::Conflict(why.clone()));
         }
@@ -300,7 +303,7 @@ impl Coordinator {
         let mut view = v1::Run { signature, tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
         if workers == 0 && view.message.is_empty() && run.hands_out() {
             let missing = self.sessions.missing_program(&run.prepared);
-            let missing = missing.or_else(|| self.sessions.missing_labels(run));
+            let missing = missing.or_else(|| self.sessions.missing_labels(run)).or_else(|| self.all_cordoned(run));
             view.message = missing.or_else(|| self.lost.aside(self.now)).unwrap_or_default();
         }
         if view.message.is_empty() && run.hands_out() {

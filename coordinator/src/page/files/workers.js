@@ -2,7 +2,7 @@
 
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
-import { clock, count, counted, duration, number, rate } from "./format.js";
+import { clock, count, counted, duration, moment, number, rate } from "./format.js";
 import { may, now, order, runs, starves, state, workerCommand } from "./live.js";
 import { figures } from "./runs.js";
 import { listSavers } from "./save.js";
@@ -12,6 +12,8 @@ const RATE_DIGITS = 3;
 
 function computes(worker) {
   if (worker.draining) return "leaving";
+  const { cordon } = worker;
+  if (cordon) return `cordoned by ${cordon.by} since ${moment(cordon.since)}${worker.tasks_assigned ? ", still busy" : ""}`;
   const computing = worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
   const trial = worker.on_trial ? `${computing}, on trial` : computing;
   return worker.notice ? `${trial}; ${worker.notice}` : trial;
