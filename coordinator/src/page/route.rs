@@ -166,17 +166,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(view) => json_of(&run_json(&view.borrow())),
             None => failure(StatusCode::NOT_FOUND, "there is no run of this name here"),
         },
-        ["api", "runs", name, "tasks"] => {
-            let request = CoreRequest::Tasks { name: (*name).to_owned(), limit: TASKS_SHOWN };
-            match page.core.ask(request).await {
-                Ok(CoreResponse::Tasks(tasks)) => json_of(&json!({
-                    "batches": tasks.batches.iter().map(batch_to_json).collect::<Value>(),
-                    "left_out": tasks.left_out,
-                })),
-                Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, WRONG_KIND),
-                Err(rejection) => rejected(&rejection),
-            }
-        }
+        ["api", "runs", name, "tasks"] => tasks(page, name).await,
         ["api", "runs", name, "champion"] => match (replica(&query), query.number("parts")) {
             (Some(replica), Ok(parts)) => match page.players.show(name, replica, parts).await {
                 Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
@@ -213,6 +203,18 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(file) => tagged(files::tag(), file.media, file.body(), known),
             None => failure(StatusCode::NOT_FOUND, "there is nothing at this address"),
         },
+    }
+}
+
+/// The tasks of a run that workers have now.
+async fn tasks(page: &Inner, name: &str) -> Response<Body> {
+    match page.core.ask(CoreRequest::Tasks { name: name.to_owned(), limit: TASKS_SHOWN }).await {
+        Ok(CoreResponse::Tasks(tasks)) => json_of(&json!({
+            "batches": tasks.batches.iter().map(batch_to_json).collect::<Value>(),
+            "left_out": tasks.left_out,
+        })),
+        Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, WRONG_KIND),
+        Err(rejection) => rejected(&rejection),
     }
 }
 

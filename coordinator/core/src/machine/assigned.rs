@@ -20,12 +20,12 @@ type Numbered<'a> = (u64, bool, &'a Assignment);
 
 impl Coordinator {
     /// The batches of a run that workers have, the ones without a result for longest first.
-    pub(super) fn assigned_tasks(&self, name: &str, limit: u32) -> Reply {
+    pub(super) fn assigned_tasks(&self, id: RunId, limit: u32) -> Reply {
         let limit = if limit == 0 { LISTED } else { limit as usize };
         if limit > LISTED_MAX {
             return Err(Rejection::Invalid(format!("at most {LISTED_MAX} batches of tasks can be listed at once")));
         }
-        let (id, run) = self.find(name)?;
+        let run = &self.runs[id];
         let own: Vec<v1::AssignedBatch> = self.computed_here(id, run).collect();
         let mut out: Vec<(SessionId, Numbered)> = Vec::new();
         for (session_id, session) in self.sessions.iter() {

@@ -77,7 +77,7 @@ impl Coordinator {
             Request::Replicas { name } => self.replicas(&name),
             Request::Replica { name, replica } => self.replica(id, &name, replica),
             Request::Objects { name } => self.objects(&name),
-            Request::Tasks { name, limit } => self.assigned_tasks(&name, limit),
+            Request::Tasks { name, limit } => self.assigned_tasks(self.find(&name)?.0, limit),
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
             Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
             Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
@@ -108,7 +108,7 @@ impl Coordinator {
         check_run_name(name).is_ok() && matches!(self.find(name), Err(Rejection::NotFound(_))) && !self.stopping
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
+    fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
         if let Some(why) = self.runs.unreadable.get(name) {
             return Err(Rejection::Conflict(why.clone()));
         }
