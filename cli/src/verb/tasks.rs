@@ -15,7 +15,7 @@ use crate::{
 
 /// The run, the coordinator and the output.
 #[derive(clap::Args)]
-#[command(after_help = "A line is what one slot of a worker has: the task whose turn it is, and how many more were
+#[command(after_help = "A line is what one slot of a worker has: the task whose turn it is, and how many more were \
 sent with it. The tasks without a result for longest come first.
 
 Examples:

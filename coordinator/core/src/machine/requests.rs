@@ -9,7 +9,7 @@ use super::{
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    rules::{Proposal, quota},
+    rules::{Proposal, expiry, quota},
     run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -151,7 +151,8 @@ impl Coordinator {
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
         let id = self.add_run(run);
-        if let Some(notice) = quota::near(&self.look(), &self.runs[id].submitter) {
+        let (look, whose) = (self.look(), &self.runs[id].submitter);
+        for notice in [quota::near(&look, whose), expiry::near(&look, whose)].into_iter().flatten() {
             self.runs.change(id).notice(notice);
         }
         let wanted = Wanted::Running;

@@ -367,6 +367,7 @@ impl Sessions {
 
     pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
         session.group = self.groups.join(id, &session.abilities, session.slots);
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
         self.by_id.insert(id, session);
     }
 

@@ -49,6 +49,19 @@ pub(in crate::machine) fn used(look: &Look) -> Option<(u64, u64)> {
     Some((each.into_values().max().unwrap_or_default(), most))
 }
 
+/// A notice for a submitter some of whose ended runs will be deleted.
+pub(in crate::machine) fn near(look: &Look, submitter: &str) -> Option<String> {
+    let mut going =
+        ended(look).into_iter().filter(|(_, run, _)| run.submitter == submitter && run.expiry_said.is_some());
+    let (_, first, _) = going.next()?;
+    let more = going.count();
+    let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!(
+        "ended runs of the same submitter will be deleted, first {}{others}: `evoxo runs --json` has a notice at each",
+        first.name
+    ))
+}
+
 /// A duration for people.
 fn shown(ms: u64) -> String {
     match ms / 1000 {

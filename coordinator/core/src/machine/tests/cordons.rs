@@ -29,6 +29,7 @@ fn a_cordon_lasts_over_restarts() {
     // The worker was restarted.
     story.leave(1);
     story.greet(11, story::hello_as("w1", 11));
+    story.core.check_invariants();
     assert!(story.tasks_of(11).is_empty() && story.logged(Topic::WorkerLost) == 0);
     // The coordinator too.
     story.tell(Event::Stop);

@@ -31,6 +31,12 @@ fn old_runs_are_announced_a_day_before_they_are_deleted() {
     );
     let Response::Figures(figures) = story.ask(Request::Figures).unwrap() else { panic!("another response") };
     assert_eq!((figures.runs_expiring, figures.tally.retired), (1, 0));
+    // The submitter hears of it at the next submission, too.
+    submit_on(&mut story, "next", 9, &[("keep", "yes")]).unwrap();
+    assert!(
+        story.run("next").notices[0].starts_with("ended runs of the same submitter will be deleted, first a: `evoxo")
+    );
+    story.ask(Request::Cancel { name: "next".into(), delete: true }).unwrap();
     story.wait(DAY_MS);
     assert_eq!(names(&story), ["b", "pinned"]);
     assert_eq!(story.audited, ["retire: a"]);
