@@ -9,13 +9,18 @@ const ASK_MS = 2000;
 /** A task that takes more than this many times as long as expected, and a second, is named. */
 const LATE = 2;
 
+/** A short time. */
+function short(ms) {
+  return ms < 1000 ? `${count(ms)} ms` : duration(ms / 1000);
+}
+
 /** What is special about a batch of tasks, as `evoxo tasks` says it. */
 function remarks(batch) {
   const times = (number) => (number === 1 ? "once" : `${count(number)} times`);
   const late = !batch.queued && batch.expected_ms !== null && batch.age_ms > LATE * batch.expected_ms + 1000;
   return [
     batch.queued && "waits for a free slot",
-    late && `expected to take ${duration(batch.expected_ms / 1000)}`,
+    late && `expected to take ${short(batch.expected_ms)}`,
     batch.copy === 0 && "no longer needed",
     batch.copies > 1 && batch.copy > 0 && `copy ${batch.copy} of ${batch.copies}`,
     batch.failures > 0 && `failed ${times(batch.failures)} before`,
