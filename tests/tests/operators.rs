@@ -10,7 +10,7 @@ use evoxo_proto::v1::{DrainWorkersRequest, ListWorkersRequest};
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site},
     person::{Person, digest_of_one_thread},
-    programs::{program, workspace},
+    programs::{self, program, workspace},
 };
 use serde_json::Value;
 use tokio::{
@@ -182,11 +182,11 @@ async fn workers_leave_when_they_are_asked() {
     assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
 }
 
-/// A command of the client, with what it prints.
-async fn said(site: &Site, coordinator: &Coordinator, arguments: &[&str]) -> (Option<i32>, String) {
+/// A command of the client: its status, and what it prints.
+fn said(site: &Site, coordinator: &Coordinator, arguments: &[&str]) -> (Option<i32>, String) {
     let address = coordinator.address.to_string();
-    let mut tool = site.program("evoxo", &[arguments, &["--coordinator", &address]].concat());
-    (tool.end().await.code(), tool.log())
+    let (text, status) = programs::said(&site.path("."), &[arguments, &["--coordinator", &address]].concat());
+    (status, text)
 }
 
 /// A host is cordoned. Its worker gets no tasks, also after it and the coordinator were restarted, until that is ended; and
@@ -198,7 +198,7 @@ async fn a_cordon_lasts_and_tasks_say_where_they_are() {
     let mut person = Person::of(coordinator.address);
     let worker = site.worker(coordinator.address, &["--name", "one"]);
     person.worker("one").await;
-    let (status, log) = said(&site, &coordinator, &["drain", "one", "--cordon", "--wait"]).await;
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--cordon", "--wait"]);
     assert!(status == Some(0) && log.contains("worker one: no more tasks from now on"), "{log}");
     person.submit("long", LONG).await;
     let waits = person.wait("long", |run| !run.message.is_empty()).await;
@@ -212,7 +212,7 @@ async fn a_cordon_lasts_and_tasks_say_where_they_are() {
     let mut person = Person::of(coordinator.address);
     let one = person.worker("one").await;
     assert!(one.cordon.is_some_and(|cordon| cordon.by == "127.0.0.1" && cordon.since > 1_700_000_000));
-    let (_, log) = said(&site, &coordinator, &["workers"]).await;
+    let (_, log) = said(&site, &coordinator, &["workers"]);
     assert!(log.contains("cordoned") && log.contains("worker one (1 worker)"), "{log}");
     // Another one computes.
     let other = site.worker(coordinator.address, &["--name", "other"]);
@@ -220,17 +220,20 @@ async fn a_cordon_lasts_and_tasks_say_where_they_are() {
     other.signal("STOP");
     let start = Instant::now();
     loop {
-        let (status, log) = said(&site, &coordinator, &["tasks", "long"]).await;
-        assert_eq!(status, Some(0), "{log}");
-        if log.contains("1.") && log.contains(" s") && log.contains("other") {
+        let (_, log) = said(&site, &coordinator, &["tasks", "long", "--json"]);
+        let tasks: Value = serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"));
+        let batches = tasks["batches"].as_array().expect("a list");
+        assert!(start.elapsed() < PATIENCE && batches.iter().all(|batch| batch["worker"] == "other"), "{log}");
+        if batches.first().is_some_and(|batch| batch["age_ms"].as_u64() > Some(1000)) {
             break;
         }
-        assert!(start.elapsed() < PATIENCE && !log.contains("one ("), "{log}");
     }
+    let (_, log) = said(&site, &coordinator, &["tasks", "long"]);
+    assert!(log.contains("worker") && log.contains("other ("), "{log}");
     other.signal("CONT");
-    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]).await;
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]);
     assert!(status == Some(0) && log.contains("one (session") && log.contains("gets tasks again"), "{log}");
-    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]).await;
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]);
     assert!(status == Some(1) && log.contains("there is no cordon of worker \"one\""), "{log}");
     drop(other);
     assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));

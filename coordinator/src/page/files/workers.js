@@ -12,8 +12,10 @@ const RATE_DIGITS = 3;
 
 function computes(worker) {
   if (worker.draining) return "leaving";
-  const { cordon } = worker;
-  if (cordon) return `cordoned by ${cordon.by} since ${moment(cordon.since)}${worker.tasks_assigned ? ", still busy" : ""}`;
+  if (worker.cordon) {
+    const busy = worker.tasks_assigned > 0 ? ", still busy" : "";
+    return `cordoned by ${worker.cordon.by} since ${moment(worker.cordon.since)}${busy}`;
+  }
   const computing = worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
   const trial = worker.on_trial ? `${computing}, on trial` : computing;
   return worker.notice ? `${trial}; ${worker.notice}` : trial;
