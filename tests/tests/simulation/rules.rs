@@ -107,8 +107,8 @@ fn a_run_ends_although_every_worker_fails() {
 /// Ended runs are deleted once their time has passed, and not before, whatever happens to the coordinators and to the store.
 #[test]
 fn ended_runs_are_deleted_when_their_time_has_passed() {
-    const RETAIN_MS: u64 = 3_600_000;
-    for seed in clusters(30) {
+    const RETAIN_MS: u64 = 1_200_000;
+    for seed in clusters(10) {
         let drawn = Faults { task_ms_max: 60, people: false, damage: 0, bad_workers: 0, ..Faults::drawn(seed) };
         let faults = Faults { retain_ms: Some(RETAIN_MS), level: Level::Plain, ..drawn };
         let rng = Stream::root(seed).text("expiry").rng();

@@ -202,8 +202,10 @@ impl Story {
         if self.fail_deletions && matches!(what, Write::Delete | Write::DropCheckpoints) {
             outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
         }
-        if let (Ok(_), Write::Cordons { number, bytes }) = (&outcome, &what) {
-            self.objects.insert(cordons_name(1, *number, bytes), bytes.clone());
+        if let (Ok(_), Write::Cordons { bytes, .. }) = (&outcome, &what) {
+            // All stories have the same epoch, so their lists are numbered together.
+            let lists = self.objects.keys().filter(|name| name.starts_with("cordons/")).count() as u64;
+            self.objects.insert(cordons_name(1, 1 + lists, bytes), bytes.clone());
         } else if let (Ok(_), Write::Convict { identity, bytes }) = (&outcome, &what) {
             self.objects.insert(format!("convicted/{identity}"), bytes.clone());
         } else if outcome.is_ok() {
