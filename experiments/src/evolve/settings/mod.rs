@@ -124,6 +124,10 @@ settings! {
         grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Archive))),
     }
     check(|settings| settings.problems())
+    rare(
+        objectives, constraints, constraint_names, measures, measure_names, signature, answers, module, fuel, on_failure,
+        finalists, confirmations, baseline, known_front, curves, slice, timeout,
+    )
     includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
 }
 
