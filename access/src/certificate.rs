@@ -125,6 +125,14 @@ fn validity(certificate: &X509Certificate<'_>) -> (u64, u64) {
     (seconds(validity.not_before), seconds(validity.not_after))
 }
 
+/// When a certificate of any kind expires, in seconds since 1970.
+///
+/// # Errors
+/// If the bytes are not a certificate.
+pub fn expires_s(der: &[u8]) -> Result<u64, String> {
+    Ok(validity(&parse(der)?).1)
+}
+
 /// The names in a server's certificate, in the form that `--name` takes, and the time range in which it need not be replaced,
 /// in seconds since 1970.
 ///

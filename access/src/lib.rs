@@ -22,7 +22,7 @@ mod token;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use authority::{Authority, SigningRequest};
-pub use certificate::{Certificate, Pin, renewable_until_s, server_names};
+pub use certificate::{Certificate, Pin, expires_s, renewable_until_s, server_names};
 pub use dial::Dialer;
 pub use file::AccessFile;
 pub use identity::{Id, Identity, Role};

@@ -5,11 +5,15 @@ use std::{io::Write as _, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_common::experiment::Registry;
 use evoxo_process::{Unwritten, end_on_lack, parsed};
+use evoxo_proto::long_version;
 
 use crate::{
     say::{self, Usage, tell},
     verb,
 };
+
+/// This build, as `-V` says it.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")");
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +30,8 @@ Exit status: 0 for success, 1 for failure, 2 for wrong usage.";
 #[derive(Parser)]
 #[command(
     name = "evoxo",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"),
+    version = BUILD,
+    long_version = &*long_version(BUILD).leak(),
     after_help = EXAMPLES,
     max_term_width = 110,
 )]
@@ -108,6 +113,8 @@ enum Verb {
     CheckUpgrade(verb::check_upgrade::Arguments),
     /// Save a run's results from a coordinator into a directory
     Fetch(verb::fetch::Arguments),
+    /// List the tasks of a run that workers compute now
+    Tasks(verb::tasks::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
     /// Try what usually fails when a cluster is set up, and say what to do about it
@@ -198,6 +205,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),
         Verb::Doctor(arguments) => verb::doctor::run(&arguments, registry),
+        Verb::Tasks(arguments) => verb::tasks::run(&arguments),
         Verb::Drain(arguments) => verb::drain::run(&arguments),
         Verb::Top(arguments) => verb::top::run(&arguments),
         Verb::Completions(arguments) => verb::completions::completions(&arguments, Command::command()),

@@ -32,6 +32,8 @@ pub enum Kind {
     AuditLog = 8,
     /// An `Index`.
     Index = 9,
+    /// A `Cordons`.
+    Cordons = 10,
 }
 
 /// The reason why bytes are not a valid object. Each completes the sentence "the object X ...".

@@ -10,12 +10,15 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_access::Id;
 use evoxo_common::text::quoted;
 use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
+use evoxo_proto::long_version;
 
 use crate::{
     core::{self, Batch, WEIGHT},
     daemon::Settings,
 };
 
+/// This build, as `-V` says it.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")");
 /// Memory for runs, in bytes, if the system does not report how much it has.
 const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 /// The least and the longest silence after which a worker is lost.
@@ -28,7 +31,8 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
 #[derive(Debug, Parser)]
 #[command(
     name = "evoxo-coordinator",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"),
+    version = BUILD,
+    long_version = &*long_version(BUILD).leak(),
     after_help = "Examples:
   evoxo-coordinator
       Listens on 127.0.0.1:7600 and keeps its runs below ./runs.
@@ -89,6 +93,15 @@ pub struct Arguments {
     /// How many ended runs (finished, in doubt or cancelled) to keep; older ones are deleted [default: all]
     #[arg(long, value_name = "RUNS", value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub keep_finished: Option<u32>,
+
+    /// Delete ended runs so long after their end, except those with the term keep=yes: 90d, 12h [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub retain: Option<Duration>,
+
+    /// Delete the oldest ended runs of each submitter, except those with the term keep=yes, when they take more than this:
+    /// 20GiB [default: never]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub retain_bytes: Option<u64>,
 
     /// Give the runs of this submitter, an identity or an address as `evoxo runs` shows it, N times the share of others, from
     /// 0.01 to 100; can be repeated
@@ -210,6 +223,8 @@ impl Arguments {
             checkpoint_interval_ms: self.checkpoint_interval.as_millis() as u64,
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
+            retain_ms: self.retain.map(|time| time.as_millis() as u64),
+            retain_bytes: self.retain_bytes,
             weights: self.weight.clone().leak(),
             slots_kept: self.keep_slots,
             silence_ms_max: self.silence.as_millis() as u64,

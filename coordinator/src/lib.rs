@@ -18,6 +18,7 @@ pub mod standby;
 pub mod store;
 
 use evoxo_common::experiment::Registry;
+use evoxo_proto::{PROTOCOL, STORE_FORMAT};
 
 pub use evoxo_coordinator_core as core;
 pub use evoxo_coordinator_core::{id, index, names, prepared, replicas, saved, trust, write};
@@ -69,6 +70,9 @@ pub fn print_upgrade(upgrade: &store::Upgrade, place: &str, json: bool) -> anyho
         false => upgrade.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?,
     }
     let (all, stopped) = (upgrade.runs.len(), upgrade.stopped());
+    if !json {
+        writeln!(out, "this build has wire format {PROTOCOL} and store format {STORE_FORMAT}")?;
+    }
     if stopped > 0 {
         anyhow::bail!(
             "{stopped} of {all} runs in {place} do not go on under this build: let them end under the present build, and \

@@ -65,8 +65,10 @@ impl Cluster {
         let _ = store.lead();
         let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
+        let (cordons, _) = store.load_cordons().expect("objects in memory can be listed");
         let mut cluster = Self {
-            core: Coordinator::recover_knowing(settings(), registry().clone(), saved, refused.convicted),
+            core: Coordinator::recover_knowing(settings(), registry().clone(), saved, refused.convicted)
+                .with_cordons(cordons),
             now: Millis(0),
             objects,
             store,

@@ -19,8 +19,19 @@ pub mod v1 {
 /// services it has.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/evoxo.v1.binpb");
 
-/// The version of the worker protocol that a [`v1::Hello`] must carry.
+/// The number of the wire format, which a [`v1::Hello`] must carry. It changes when a worker and a coordinator of two builds
+/// could no longer work together, and has nothing to do with the version of the programs.
 pub const PROTOCOL: u32 = 3;
+
+/// The number of the store's format. It changes when an earlier build could no longer go on with a store that a later one has
+/// written. A coordinator refuses a store with a higher number.
+pub const STORE_FORMAT: u32 = 1;
+
+/// The version of a program in several lines, for `--version`: the build and the numbers of the formats.
+#[must_use]
+pub fn long_version(build: &str) -> String {
+    format!("{build}\nwire format {PROTOCOL}, store format {STORE_FORMAT}")
+}
 
 /// The largest message either side accepts, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;

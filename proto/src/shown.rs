@@ -123,6 +123,38 @@ pub fn worker_to_json(worker: &v1::Worker) -> Value {
         "ends": Value::Object(ends.into_iter().collect()),
         "notice": worker.notice,
         "labels": worker.labels,
+        "cordon": worker.cordon.as_ref().map(cordon_to_json),
+    })
+}
+
+/// A cordon as JSON.
+#[must_use]
+pub fn cordon_to_json(cordon: &v1::Cordon) -> Value {
+    json!({"worker": cordon.worker, "host": cordon.host, "by": cordon.by, "since": cordon.since})
+}
+
+/// Tasks that a worker has, as JSON.
+#[must_use]
+pub fn batch_to_json(batch: &v1::AssignedBatch) -> Value {
+    json!({
+        "task": batch.task,
+        "work": batch.work,
+        "arm": batch.arm,
+        "replica": batch.replica,
+        "round": batch.round,
+        "index": batch.index,
+        "worker": batch.worker,
+        "session": batch.session,
+        "host": batch.host,
+        "address": batch.address,
+        "age_ms": batch.age_ms,
+        "expected_ms": batch.expected_ms,
+        "more": batch.more,
+        "queued": batch.queued,
+        "copy": batch.copy,
+        "copies": batch.copies,
+        "failures": batch.failures,
+        "losses": batch.losses,
     })
 }
 

@@ -10,7 +10,7 @@ use evoxo_proto::v1::{DrainWorkersRequest, ListWorkersRequest};
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site},
     person::{Person, digest_of_one_thread},
-    programs::{program, workspace},
+    programs::{self, program, workspace},
 };
 use serde_json::Value;
 use tokio::{
@@ -179,6 +179,63 @@ async fn workers_leave_when_they_are_asked() {
     assert!(!coordinator.process.log().contains("WARN"), "{}", coordinator.process.log());
     // A new worker continues their work.
     let _new = site.worker(coordinator.address, &["--name", "twin"]);
+    assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
+}
+
+/// A command of the client: its status, and what it prints.
+fn said(site: &Site, coordinator: &Coordinator, arguments: &[&str]) -> (Option<i32>, String) {
+    let address = coordinator.address.to_string();
+    let (text, status) = programs::said(&site.path("."), &[arguments, &["--coordinator", &address]].concat());
+    (status, text)
+}
+
+/// A host is cordoned. Its worker gets no tasks, also after it and the coordinator were restarted, until that is ended; and
+/// meanwhile a task that hangs on a stopped worker can be seen.
+#[tokio::test]
+async fn a_cordon_lasts_and_tasks_say_where_they_are() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let worker = site.worker(coordinator.address, &["--name", "one"]);
+    person.worker("one").await;
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--cordon", "--wait"]);
+    assert!(status == Some(0) && log.contains("worker one: no more tasks from now on"), "{log}");
+    person.submit("long", LONG).await;
+    let waits = person.wait("long", |run| !run.message.is_empty()).await;
+    assert!(waits.message.contains("workers that could compute it are cordoned (one)"), "{}", waits.message);
+    drop(worker);
+    let _worker = site.worker(coordinator.address, &["--name", "one"]);
+    coordinator.process.signal("TERM");
+    assert_eq!(coordinator.process.end().await.code(), Some(0));
+    let address = coordinator.address.to_string();
+    let coordinator = site.coordinator_on(&address, &[]);
+    let mut person = Person::of(coordinator.address);
+    let one = person.worker("one").await;
+    assert!(one.cordon.is_some_and(|cordon| cordon.by == "127.0.0.1" && cordon.since > 1_700_000_000));
+    let (_, log) = said(&site, &coordinator, &["workers"]);
+    assert!(log.contains("cordoned") && log.contains("worker one (1 worker)"), "{log}");
+    // Another one computes.
+    let other = site.worker(coordinator.address, &["--name", "other"]);
+    person.wait("long", |run| run.rounds_done > 0).await;
+    other.signal("STOP");
+    let start = Instant::now();
+    loop {
+        let (_, log) = said(&site, &coordinator, &["tasks", "long", "--json"]);
+        let tasks: Value = serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"));
+        let batches = tasks["batches"].as_array().expect("a list");
+        assert!(start.elapsed() < PATIENCE && batches.iter().all(|batch| batch["worker"] == "other"), "{log}");
+        if batches.first().is_some_and(|batch| batch["age_ms"].as_u64() > Some(1000)) {
+            break;
+        }
+    }
+    let (_, log) = said(&site, &coordinator, &["tasks", "long"]);
+    assert!(log.contains("worker") && log.contains("other ("), "{log}");
+    other.signal("CONT");
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]);
+    assert!(status == Some(0) && log.contains("one (session") && log.contains("gets tasks again"), "{log}");
+    let (status, log) = said(&site, &coordinator, &["drain", "one", "--uncordon"]);
+    assert!(status == Some(1) && log.contains("there is no cordon of worker \"one\""), "{log}");
+    drop(other);
     assert_eq!(person.finished("long").await.digest, digest_of_one_thread(LONG));
 }
 

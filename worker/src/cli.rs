@@ -17,7 +17,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
 use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, parsed, stdout, whole};
-use evoxo_proto::{LABEL_BYTES_MAX, LABELS_MAX, NAME_BYTES_MAX, TASK_BYTES_MAX, is_label, v1::task_result::Outcome};
+use evoxo_proto::{
+    LABEL_BYTES_MAX, LABELS_MAX, NAME_BYTES_MAX, TASK_BYTES_MAX, is_label, long_version, v1::task_result::Outcome,
+};
 
 use crate::{
     BUILD,
@@ -47,7 +49,7 @@ SIGTERM or Ctrl-C: finish running tasks, then exit; a second time: exit at once.
 Exit status: 0 good, 1 failed, 2 wrong usage, 3 refused by the coordinator.";
 
 #[derive(Parser)]
-#[command(name = "evoxo-worker", version = BUILD, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(name = "evoxo-worker", version = BUILD, long_version = &*long_version(BUILD).leak(), after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 /// Computes tasks for an evoxo coordinator.
 struct Command {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `evoxo drain`: lets workers finish their tasks and leave.
+//! `evoxo drain`: lets workers finish their tasks and leave, or stay without tasks.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::bail;
-use evoxo_proto::{shown::worker_to_json, v1};
+use evoxo_proto::{
+    shown::{cordon_to_json, worker_to_json},
+    v1,
+};
 
 use crate::remote::{Client, Coordinator, connect, converse, refused};
 
@@ -25,10 +28,15 @@ const LOST_MAX: Duration = Duration::from_secs(60);
 Nothing is stored: a worker that is started again gets tasks again, even if a service or a batch system starts it \
 automatically.
 
+With --cordon the worker stays, without tasks, until --uncordon names it in the same way: also after it, or the \
+coordinator, was restarted. It need not be connected.
+
 Examples:
   evoxo drain lab7                  the worker with this name
   evoxo drain --host lab7 --wait    all on this host, before it is switched off
   evoxo drain --session 12          one of several workers with one name
+  evoxo drain --host lab7 --cordon  no tasks there until it is repaired
+  evoxo drain --host lab7 --uncordon
 
 `evoxo workers` lists the session numbers.")]
 pub(crate) struct Arguments {
@@ -41,7 +49,13 @@ pub(crate) struct Arguments {
     /// All workers on this host, given by its name or by the address from which they connect
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
-    /// Wait until the workers have left
+    /// Give them no tasks until --uncordon, and let them stay; this lasts over restarts
+    #[arg(long, conflicts_with_all = ["session", "uncordon"])]
+    cordon: bool,
+    /// Give them tasks again
+    #[arg(long, conflicts_with_all = ["session", "wait"])]
+    uncordon: bool,
+    /// Wait until the workers have left, or with --cordon have no more tasks
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -54,6 +68,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     converse(async {
         let mut client = connect(&arguments.coordinator).await?;
+        if arguments.cordon || arguments.uncordon {
+            return cordon(&mut client, arguments).await;
+        }
         let request = v1::DrainWorkersRequest {
             names: arguments.workers.clone(),
             sessions: arguments.session.clone(),
@@ -66,6 +83,62 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Sets or ends cordons.
+async fn cordon(client: &mut Client, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let hosts = arguments.host.iter().cloned().collect();
+    let request = v1::CordonWorkersRequest { workers: arguments.workers.clone(), hosts, end: arguments.uncordon };
+    let done = client.cordon_workers(request).await.map_err(refused)?.into_inner();
+    let mut out = crate::say::stdout();
+    if arguments.json {
+        let workers: serde_json::Value = done.workers.iter().map(worker_to_json).collect();
+        let cordons: serde_json::Value = done.cordons.iter().map(cordon_to_json).collect();
+        writeln!(out, "{:#}", serde_json::json!({"cordons": cordons, "workers": workers}))?;
+    } else {
+        cordoned(&done, arguments.uncordon).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    out.flush()?;
+    if arguments.wait {
+        let sessions: BTreeSet<u64> = done.workers.iter().map(|worker| worker.session).collect();
+        loop {
+            let now = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner().workers;
+            if !now.iter().any(|worker| sessions.contains(&worker.session) && worker.tasks_assigned > 0) {
+                break;
+            }
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was done, in sentences.
+fn cordoned(done: &v1::CordonWorkersResponse, ended: bool) -> Vec<String> {
+    let what = |cordon: &v1::Cordon| match cordon.host.as_str() {
+        "" => format!("worker {}", cordon.worker),
+        host => format!("host {host}"),
+    };
+    let mut lines: Vec<String> = done
+        .cordons
+        .iter()
+        .map(|cordon| match ended {
+            false => format!("{}: no more tasks from now on, until --uncordon", what(cordon)),
+            true => format!("{}: the cordon of {} has ended", what(cordon), cordon.by),
+        })
+        .collect();
+    for v1::Worker { name, session, address, tasks_assigned, cordon, .. } in &done.workers {
+        lines.push(match (ended, cordon) {
+            (true, Some(other)) => {
+                format!("  {name} (session {session}, from {address}) still gets none: {} is cordoned too", what(other))
+            }
+            (true, None) => format!("  {name} (session {session}, from {address}) gets tasks again"),
+            (false, _) => format!("  {name} (session {session}, from {address}) has {tasks_assigned} tasks to finish"),
+        });
+    }
+    if done.workers.is_empty() {
+        lines.push("  no such worker is connected now".to_owned());
+    }
+    lines
 }
 
 fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
@@ -85,7 +158,7 @@ fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
 async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result<()> {
     let mut absent_since = None;
     loop {
-        let v1::ListWorkersResponse { workers, lost } =
+        let v1::ListWorkersResponse { workers, lost, .. } =
             client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
         let now = Instant::now();
         // A lost worker reconnects; a worker of the same name that has left does not. So the lost ones are matched first.
@@ -132,6 +205,24 @@ fn follow(asked: &mut [v1::Worker], connected: &[v1::Worker]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cordon_is_said_with_the_workers_that_it_covers() {
+        let host = v1::Cordon { host: "lab7".into(), by: "0123456789ab".into(), since: 1, ..v1::Cordon::default() };
+        let worker = v1::Worker { name: "w".into(), session: 3, tasks_assigned: 2, ..v1::Worker::default() };
+        let done = v1::CordonWorkersResponse { cordons: vec![host.clone()], workers: vec![worker.clone()] };
+        assert_eq!(
+            cordoned(&done, false),
+            ["host lab7: no more tasks from now on, until --uncordon", "  w (session 3, from ) has 2 tasks to finish"]
+        );
+        let other = v1::Cordon { worker: "w".into(), ..v1::Cordon::default() };
+        let both = v1::Worker { cordon: Some(other), ..worker };
+        let lines = cordoned(&v1::CordonWorkersResponse { workers: vec![both], ..done.clone() }, true);
+        assert_eq!(lines[0], "host lab7: the cordon of 0123456789ab has ended");
+        assert_eq!(lines[1], "  w (session 3, from ) still gets none: worker w is cordoned too");
+        let nobody = cordoned(&v1::CordonWorkersResponse { workers: Vec::new(), ..done }, false);
+        assert_eq!(nobody[1], "  no such worker is connected now");
+    }
 
     #[test]
     fn workers_that_reconnect_have_not_left() {

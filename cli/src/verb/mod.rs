@@ -36,6 +36,7 @@ pub(crate) mod scale;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod submit;
+pub(crate) mod tasks;
 pub(crate) mod top;
 pub(crate) mod verify;
 pub(crate) mod view;

@@ -1,16 +1,19 @@
 //! `evoxo pause`, `evoxo resume` and `evoxo cancel`.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{collections::BTreeMap, io::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use evoxo_proto::shown::state;
 use evoxo_proto::v1;
 
-use super::which::Which;
+use super::{runs::minute, which::Which};
 use crate::{
     remote::{Client, Coordinator, connect, converse, refused, run_to_json},
     say::{notice, stdout},
 };
+
+/// How long to wait for the dates of runs, which the coordinator may have to look up in a slow store.
+const DATES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The runs.
 #[derive(clap::Args)]
@@ -70,13 +73,18 @@ fn order(named: &Named, order: Order) -> anyhow::Result<ExitCode> {
     converse(async {
         let mut client = connect(&named.coordinator).await?;
         let names = named.which.names(&mut client).await?;
+        let dates = dates(&mut client).await;
         let (mut refused, all) = (0, names.len());
         if all == 0 {
             notice("no run has this state, owner and age");
         }
         for name in names {
             match order.give(&mut client, name.clone()).await {
-                Ok(run) => print(named, &run, matches!(order, Order::Cancel { delete: true }))?,
+                Ok(run) => {
+                    let submitted = dates.get(&name).copied().unwrap_or_default();
+                    let run = v1::Run { submitted, ..run };
+                    print(named, &run, matches!(order, Order::Cancel { delete: true }))?;
+                }
                 Err(error) if all == 1 => return Err(error),
                 Err(error) => {
                     notice(format_args!("{name}: {error:#}"));
@@ -89,6 +97,13 @@ fn order(named: &Named, order: Order) -> anyhow::Result<ExitCode> {
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// When each run was submitted, as far as the coordinator says so in time.
+async fn dates(client: &mut Client) -> BTreeMap<String, u64> {
+    let listed = tokio::time::timeout(DATES_TIMEOUT, client.list(v1::ListRequest { dates: true })).await;
+    let runs = listed.ok().and_then(Result::ok).map(|list| list.into_inner().runs).unwrap_or_default();
+    runs.into_iter().map(|run| (run.name, run.submitted)).collect()
 }
 
 fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<()> {
@@ -108,7 +123,12 @@ fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<()> {
 fn sentence(run: &v1::Run, deleted: bool) -> String {
     let (done, total) = (run.rounds_done, run.rounds_total);
     let state = if deleted { "deleted" } else { state(run) };
-    format!("{} is {state}, after {done} of {total} rounds", run.name)
+    let owner = match (run.submitter.as_str(), run.submitted) {
+        ("", _) => String::new(),
+        (owner, 0) => format!("; submitted by {owner}"),
+        (owner, at_s) => format!("; submitted by {owner} at {}", minute(at_s)),
+    };
+    format!("{} is {state}, after {done} of {total} rounds{owner}", run.name)
 }
 
 #[cfg(test)]
@@ -123,5 +143,9 @@ mod tests {
         let run = v1::Run { name: "mine".into(), state, rounds_done: 28, rounds_total: 28, ..v1::Run::default() };
         assert_eq!(sentence(&run, true), "mine is deleted, after 28 of 28 rounds");
         assert_eq!(sentence(&run, false), "mine is cancelled, after 28 of 28 rounds");
+        let owned = v1::Run { submitter: "10.0.0.9".into(), ..run };
+        assert_eq!(sentence(&owned, false), "mine is cancelled, after 28 of 28 rounds; submitted by 10.0.0.9");
+        let dated = sentence(&v1::Run { submitted: 60, ..owned }, true);
+        assert_eq!(dated, "mine is deleted, after 28 of 28 rounds; submitted by 10.0.0.9 at 1970-01-01T00:01Z");
     }
 }

@@ -41,6 +41,11 @@ fn may_go(run: &v1::Run) -> bool {
     ended && !is_pinned(run)
 }
 
+/// The order in which a coordinator with `--retain` deletes runs. Nobody knows how old a run without a date is.
+fn oldest_first(runs: &mut [v1::Run]) {
+    runs.sort_by_key(|run| (run.ended == 0, run.ended));
+}
+
 fn is_pinned(run: &v1::Run) -> bool {
     run.terms.iter().any(|term| term.name == "keep" && term.value == "yes")
 }
@@ -62,7 +67,8 @@ pub(crate) fn prune(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut client = connect(&arguments.coordinator).await?;
         let runs = arguments.which.runs(&mut client).await?;
         let pinned = runs.iter().filter(|run| is_pinned(run)).count();
-        let going: Vec<v1::Run> = runs.into_iter().filter(may_go).collect();
+        let mut going: Vec<v1::Run> = runs.into_iter().filter(may_go).collect();
+        oldest_first(&mut going);
         let (mut gone, now_s, mut out) = (0, now_s(), stdout());
         for run in &going {
             if !arguments.dry_run {
@@ -105,6 +111,10 @@ mod tests {
         for state in [RunState::Running, RunState::Paused, RunState::Failed, RunState::Blocked] {
             assert_eq!(going(state), [false, false], "{state:?}");
         }
+        let dated = |name: &str, ended| v1::Run { name: name.into(), ended, ..v1::Run::default() };
+        let mut runs = [dated("b", 9), dated("unknown", 0), dated("a", 3)];
+        oldest_first(&mut runs);
+        assert_eq!(runs.each_ref().map(|run| run.name.as_str()), ["a", "b", "unknown"]);
         let ended = v1::Run { ended: 1000, ..run(RunState::Finished, "no") };
         assert!(line(&ended, 1000 + 7200).starts_with("a: finished 2"), "{}", line(&ended, 8200));
         assert_eq!(line(&v1::Run { ended: 0, ..ended }, 0), "a: finished at an unknown time, submitted by 10.0.0.7");

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 }
 
 /// A time in seconds since 1970, to the minute, in UTC; empty if it is not known.
-fn minute(since_1970_s: u64) -> String {
+pub(crate) fn minute(since_1970_s: u64) -> String {
     let time = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since_1970_s)).to_string();
     if since_1970_s == 0 { String::new() } else { format!("{}Z", &time[..16]) }
 }

@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, io::Write as _, process::ExitCode};
 
 use clap::ValueEnum;
-use evoxo_proto::shown::{ends, lost_to_json, worker_to_json};
+use evoxo_common::text::counted;
+use evoxo_proto::shown::{cordon_to_json, ends, lost_to_json, worker_to_json};
 use evoxo_proto::v1;
 use serde_json::json;
 
+use super::runs::minute;
 use crate::{
     progress::short_time,
     remote::{Coordinator, connect, converse, refused},
@@ -17,6 +19,9 @@ use crate::{
 /// The most workers that are named in a sentence about several workers.
 const NAMED_MAX: usize = 5;
 
+/// The most cordons that are listed.
+const CORDONS_SHOWN_MAX: usize = 50;
+
 /// The coordinator and the output.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -25,7 +30,7 @@ pub(crate) struct Arguments {
     /// The order of the list, after workers that need a look
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     sort: Sort,
-    /// Print JSON: the connected workers, or with --lost an object that holds both lists
+    /// Print JSON: the connected workers, or with --lost an object that also holds those and the cordons
     #[arg(long)]
     json: bool,
     /// Also list the workers that were lost most recently, with the reason
@@ -116,6 +121,7 @@ pub(crate) fn row(worker: &v1::Worker) -> [String; 12] {
     };
     let state = match worker.draining {
         true => "leaving",
+        false if worker.cordon.is_some() => "cordoned",
         false if worker.on_trial => "on trial",
         false if worker.slots_busy > 0 => "busy",
         false => "idle",
@@ -196,6 +202,20 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     noticed.chain(said.into_iter().map(remark)).collect()
 }
 
+/// Sentences about cordons, with the connected workers that they cover.
+fn cordons(cordons: &[v1::Cordon], workers: &[v1::Worker]) -> Vec<String> {
+    let sentence = |cordon: &v1::Cordon| {
+        let v1::Cordon { worker, host, by, since } = cordon;
+        let what = if host.is_empty() { format!("worker {worker}") } else { format!("host {host}") };
+        let covered = workers.iter().filter(|worker| worker.cordon.as_ref() == Some(cordon)).count();
+        let covered = if covered == 0 { "none connected".into() } else { counted(covered, "worker") };
+        format!("cordoned by {by} since {}: {what} ({covered})", minute(*since))
+    };
+    let more = cordons.len().saturating_sub(CORDONS_SHOWN_MAX);
+    let more = (more > 0).then(|| format!("and {more} more cordons: --lost --json lists them"));
+    cordons.iter().take(CORDONS_SHOWN_MAX).map(sentence).chain(more).collect()
+}
+
 /// Sentences about workers that are set aside, with the remaining time and the reason.
 fn set_aside(lost: &[v1::LostWorker]) -> Vec<String> {
     let aside = lost.iter().filter(|lost| lost.aside_ms > 0);
@@ -219,7 +239,7 @@ fn advice(program: &str, coordinator: &Coordinator) -> String {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let v1::ListWorkersResponse { mut workers, lost } = converse(async {
+    let v1::ListWorkersResponse { mut workers, lost, cordons: all } = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
         Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner())
     })?;
@@ -228,7 +248,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         let connected: serde_json::Value = workers.iter().map(worker_to_json).collect();
         let all = match arguments.lost {
-            true => json!({"workers": connected, "lost": lost.iter().map(lost_to_json).collect::<serde_json::Value>()}),
+            true => json!({
+                "workers": connected,
+                "lost": lost.iter().map(lost_to_json).collect::<serde_json::Value>(),
+                "cordons": all.iter().map(cordon_to_json).collect::<serde_json::Value>(),
+            }),
             false => connected,
         };
         writeln!(out, "{all:#}")?;
@@ -243,6 +267,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", totals(&workers))?;
         remarks(&workers).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
+    cordons(&all, &workers).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     set_aside(&lost).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if arguments.lost && !lost.is_empty() {
         let rows: Vec<_> = lost.iter().map(lost_row).collect();
@@ -292,6 +317,17 @@ mod tests {
         let line = "set aside for another 45 s: w1 on 10.0.0.1, because three different tasks failed on it";
         assert_eq!(set_aside(&[lost, away]), [line]);
         assert_eq!(row(&v1::Worker { on_trial: true, ..worker(1) })[5], "on trial");
+    }
+
+    #[test]
+    fn cordons_say_who_wanted_them_and_since_when() {
+        let cordon = v1::Cordon { host: "lab7".into(), by: "0123456789ab".into(), since: 60, ..v1::Cordon::default() };
+        let of = v1::Worker { cordon: Some(cordon.clone()), ..worker(1) };
+        assert_eq!(row(&of)[5], "cordoned");
+        let line = "cordoned by 0123456789ab since 1970-01-01T00:01Z: host lab7 (1 worker)";
+        assert_eq!(cordons(std::slice::from_ref(&cordon), &[of, worker(2)]), [line]);
+        let many = cordons(&vec![cordon; 52], &[]);
+        assert!(many[0].ends_with("host lab7 (none connected)") && many[50].starts_with("and 2 more"), "{many:?}");
     }
 
     /// A host on which every task ends by a timeout comes first, whatever the order, with its reasons.

@@ -18,7 +18,8 @@
 //! `store`.
 //!
 //! Next to `runs/` there are `leader/EPOCH`, `convicted/IDENTITY` and `revoked/ID`. Convictions and revocations belong to no
-//! run and no epoch: they stay in force whichever coordinator leads. `audit/EPOCH-NUMBER-DIGEST` has lines of the audit log,
+//! run and no epoch: they stay in force whichever coordinator leads. The newest of `cordons/EPOCH-NUMBER-DIGEST` lists the
+//! workers that get no tasks. `audit/EPOCH-NUMBER-DIGEST` has lines of the audit log,
 //! and `audit-rights/EPOCH-NUMBER-DIGEST` has its lines about operators and rights.
 //!
 
@@ -67,6 +68,7 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
         Write::Order { .. }
         | Write::Convict { .. }
         | Write::Revoke { .. }
+        | Write::Cordons { .. }
         | Write::Unfinish { .. }
         | Write::UnfinishOwn { .. }
         | Write::Mend { .. }
@@ -101,6 +103,9 @@ pub const CONVICTED: &str = "convicted";
 /// The directory of the identities and tokens that operators have revoked.
 pub const REVOKED: &str = "revoked";
 
+/// The directory of the cordons of workers.
+pub const CORDONS: &str = "cordons";
+
 /// The directory of the audit log, except the lines in [`AUDIT_RIGHTS`].
 pub const AUDIT: &str = "audit";
 /// The directory of the audit log's lines about rights and about actions of operators and coordinators.
@@ -127,6 +132,12 @@ pub fn copy_name(object: &str) -> Option<String> {
         CHECKPOINT => Some(format!("{CHECKPOINT_COPY}/{name}")),
         _ => None,
     }
+}
+
+/// The name of a list of cordons with these bytes.
+#[must_use]
+pub fn cordons_name(epoch: u64, number: u64, bytes: &Bytes) -> String {
+    format!("{CORDONS}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
 /// The name, below `runs/RUN/`, of an index with these bytes.
@@ -177,7 +188,7 @@ impl Named {
 }
 
 /// Parses the name of an object below `runs/RUN/`. `None` if the object is not in this directory (`order`, `order-copy`,
-/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt` or `deleted`), or if this program
+/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt`, `deleted` or `cordons`), or if this program
 /// does not name objects in this way.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
@@ -190,9 +201,10 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
         (DELETED | ORDER, [born, orders]) => (number(born)?, number(orders)?, None),
         (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        (CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY, [epoch, count, hash]) => {
-            (number(epoch)?, number(count)?, Some(digest(hash)?))
-        }
+        (
+            CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY | CORDONS,
+            [epoch, count, hash],
+        ) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
         _ => return None,
     };
     Some(Named { epoch, number, digest, object: name.to_owned() })

@@ -50,6 +50,11 @@ pub struct SavedRun {
     pub doubt_number: u64,
     /// The valid doubts.
     pub doubts: Vec<v1::Doubt>,
+    /// The bytes of all objects of the run.
+    pub bytes: u64,
+    /// How long ago the last replica was finished or, if none is, the last order given, in milliseconds, as far as the store
+    /// knows it.
+    pub ended_ago_ms: Option<u64>,
     /// One message for each rejected object, with the object's name.
     pub notices: Vec<String>,
 }
@@ -185,6 +190,12 @@ pub fn seal_revocation(id: &str, by: &str) -> Bytes {
     seal(Kind::Revocation, &v1::Revocation { id: id.to_owned(), by: by.to_owned() }.encode_to_vec())
 }
 
+/// The bytes to store for a list of cordons.
+#[must_use]
+pub fn seal_cordons(cordons: &[v1::Cordon]) -> Bytes {
+    seal(Kind::Cordons, &v1::Cordons { cordons: cordons.to_vec() }.encode_to_vec())
+}
+
 /// The bytes to store for a checkpoint.
 #[must_use]
 pub fn seal_checkpoint(origin: &Origin, replicas: Vec<v1::ReplicaState>) -> Bytes {
@@ -275,6 +286,8 @@ impl Objects<'_> {
             index_number: highest(&indices),
             doubt_number: highest(&numbers),
             doubts,
+            bytes: self.names.iter().filter_map(|name| (self.size)(name)).sum(),
+            ended_ago_ms: None,
             notices: Vec::new(),
         };
         (Some(SavedRun { notices, ..saved }), Vec::new())

@@ -36,6 +36,11 @@ pub enum Write {
         id: String,
         bytes: Bytes,
     },
+    /// Replaces the list of cordons. It belongs to no run.
+    Cordons {
+        number: u64,
+        bytes: Bytes,
+    },
     /// Removes a finished replica that is void.
     Unfinish {
         /// The object's name below `runs/RUN/`.

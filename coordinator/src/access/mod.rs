@@ -5,6 +5,7 @@
 //! others read, and anyone who can write it could otherwise grant themselves access.
 
 mod audit;
+mod expiry;
 mod init;
 mod join;
 mod journal;
@@ -26,7 +27,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use evoxo_access::{
     AccessFile, Authority, Certificate, Dialer, Id, Identity, Pin, Revocations, Role, Secret, Token, browsers_config,
-    now_s, read_private, server_config, server_names, write_private,
+    expires_s, now_s, read_private, server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
@@ -34,6 +35,7 @@ use tracing::{info, warn};
 
 use audit::Audit;
 pub(crate) use audit::{Asker, Outcome, merge, says_done};
+pub(crate) use expiry::Expiries;
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
@@ -107,6 +109,8 @@ struct Current {
     /// The names in the coordinator's certificate.
     names: Vec<String>,
     stamp: Stamp,
+    /// When the certificates of the authority and of the coordinator expire, in seconds since 1970.
+    expire_s: [u64; 2],
     /// The time, in seconds since 1970, during which the coordinator's certificate need not be replaced. If the clock was set
     /// back, the certificate may not be valid yet.
     good_s: Range<u64>,
@@ -372,7 +376,11 @@ impl Current {
         let config = Arc::new(server_config(authority.certificate(), &path, revocations)?);
         let browsers = Arc::new(browsers_config(authority.certificate(), &path)?);
         let (names, good_s) = names_in(&path)?;
-        Ok(Self { authority: Arc::new(authority), pin, config, browsers, names, stamp, good_s })
+        let server = CertificateDer::from_pem_slice(&read_private(&path)?).context("there is no certificate")?;
+        let expire_s = [expires_s(authority.certificate()), expires_s(&server)];
+        let [of_authority, of_server] = expire_s.map(|expires| expires.map_err(anyhow::Error::msg));
+        let expire_s = [of_authority?, of_server?];
+        Ok(Self { authority: Arc::new(authority), pin, config, browsers, names, stamp, expire_s, good_s })
     }
 }
 

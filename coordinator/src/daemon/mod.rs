@@ -193,9 +193,10 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     // The port comes first: a second coordinator that was started by mistake ends here, before it touches the store.
     let listener = listen(settings.listen)?;
     let store = PathBuf::from(&settings.store);
-    let figures = settings.metrics.map(|address| metrics::Endpoint::listen(address, store)).transpose()?;
-    let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
+    let figures =
+        settings.metrics.map(|address| metrics::Endpoint::listen(address, store, access.clone())).transpose()?;
+    let page = settings.page.map(page::Endpoint::listen).transpose()?;
     // Dropped after everything else has ended.
     let _last_lines = access.as_ref().map(Access::last_lines);
     let address = listener.local_addr().context("the listener has no address")?;
@@ -249,12 +250,12 @@ fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> 
 
 /// Leads until the process is asked to stop or another coordinator leads.
 fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -> anyhow::Result<Ended> {
-    let Loaded { saved, convicted } = loaded;
+    let Loaded { saved, convicted, cordons } = loaded;
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
     let reader = store.reader();
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
     let core_settings = core::Settings { draw_key: DrawKey(secret), ..settings.core };
-    let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
+    let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted).with_cordons(cordons);
     let (handle, mut stopped) = shell::start(core, store, registry, place.access.clone());
     let mib = settings.core.memory_bytes_max >> 20;
     let how = if place.access.is_some() { "with TLS" } else { "in plain text" };

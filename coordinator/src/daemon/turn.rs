@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use evoxo_proto::v1;
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
@@ -220,6 +221,7 @@ impl Place {
 pub(super) struct Loaded {
     pub(super) saved: Vec<SavedRun>,
     pub(super) convicted: BTreeSet<Arc<str>>,
+    pub(super) cordons: Vec<v1::Cordon>,
 }
 
 /// Loads the store; `None` if the process was asked to end. If the fault may pass by itself, loading is retried until it
@@ -270,9 +272,10 @@ fn load(store: &mut Store, access: Option<&Access>) -> Result<Loaded, StoreError
         share(store, &own);
         convicted.extend(own.convicted);
     }
+    let (cordons, damaged) = store.load_cordons()?;
     let (saved, more) = store.load()?;
-    notices.iter().chain(&more).for_each(|notice| warn!("{notice}"));
-    Ok(Loaded { saved, convicted })
+    notices.iter().chain(&damaged).chain(&more).for_each(|notice| warn!("{notice}"));
+    Ok(Loaded { saved, convicted, cordons })
 }
 
 /// Writes to the store the refusals that only this coordinator's access directory has. They come from a build that kept them

@@ -107,6 +107,7 @@ fn verb(call: &str) -> &str {
         "Resume" => "resumed",
         "Cancel" => "cancelled",
         "DrainWorkers" => "drained",
+        "CordonWorkers" => "cordoned",
         "CreateToken" => "create token",
         "Revoke" => "revoke",
         other => other,

@@ -24,7 +24,7 @@ const CHECK_HEALTH: &str = "/grpc.health.v1.Health/Check";
 const RENEW: &str = "/evoxo.v1.AccessService/Renew";
 
 /// The calls with the roles that may make them. A call that is not here does not exist.
-const RIGHTS: [(&str, &[Role]); 22] = [
+const RIGHTS: [(&str, &[Role]); 24] = [
     (JOIN, ALL),
     (RENEW, ALL),
     ("/evoxo.v1.AccessService/CreateToken", OPERATORS),
@@ -40,8 +40,10 @@ const RIGHTS: [(&str, &[Role]); 22] = [
     ("/evoxo.v1.RunService/Cancel", SUBMITTERS),
     ("/evoxo.v1.RunService/Fetch", PEOPLE),
     ("/evoxo.v1.RunService/FetchChampion", PEOPLE),
+    ("/evoxo.v1.RunService/ListTasks", PEOPLE),
     ("/evoxo.v1.RunService/ListWorkers", PEOPLE),
     ("/evoxo.v1.RunService/DrainWorkers", OPERATORS),
+    ("/evoxo.v1.RunService/CordonWorkers", OPERATORS),
     ("/evoxo.v1.WorkerService/Work", WORKERS),
     (CHECK_HEALTH, ALL),
     ("/grpc.health.v1.Health/Watch", ALL),

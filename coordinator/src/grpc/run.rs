@@ -29,7 +29,7 @@ use crate::{
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::replica_of_checkpoint,
-    shell::Handle,
+    shell::{Handle, news::unix_seconds},
     trust::Level,
 };
 
@@ -294,6 +294,17 @@ impl RunService for Runs {
         champion.ok().flatten().map(Response::new).ok_or_else(missing)
     }
 
+    async fn list_tasks(
+        &self,
+        request: Request<v1::ListTasksRequest>,
+    ) -> Result<Response<v1::ListTasksResponse>, Status> {
+        let v1::ListTasksRequest { name, limit } = request.into_inner();
+        match self.core.ask(CoreRequest::Tasks { name, limit }).await.map_err(status_of)? {
+            CoreResponse::Tasks(tasks) => Ok(Response::new(tasks)),
+            _ => Err(mismatch()),
+        }
+    }
+
     async fn list_workers(
         &self,
         _: Request<v1::ListWorkersRequest>,
@@ -308,9 +319,12 @@ impl RunService for Runs {
         let CoreResponse::Lost(lost) = self.core.ask(CoreRequest::Lost).await.map_err(status_of)? else {
             return Err(mismatch());
         };
+        let CoreResponse::Cordons(cordons) = self.core.ask(CoreRequest::Cordons).await.map_err(status_of)? else {
+            return Err(mismatch());
+        };
         match self.core.ask(CoreRequest::Workers).await.map_err(status_of)? {
             CoreResponse::Workers(workers) => {
-                let workers = v1::ListWorkersResponse { workers, lost };
+                let workers = v1::ListWorkersResponse { workers, lost, cordons };
                 let now = (Instant::now(), workers.clone());
                 *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
                 Ok(Response::new(workers))
@@ -324,7 +338,7 @@ impl RunService for Runs {
         request: Request<v1::DrainWorkersRequest>,
     ) -> Result<Response<v1::DrainWorkersResponse>, Status> {
         let (origin, named) = (origin(&request)?, request.into_inner());
-        let object = named_workers(&named);
+        let object = named_for_audit(&named.names, &named.sessions, std::slice::from_ref(&named.host));
         let answer = self.core.ask(CoreRequest::Drain(named)).await;
         origin.audit("drained", &object, &answer).wait().await;
         match answer.map_err(status_of)? {
@@ -332,15 +346,32 @@ impl RunService for Runs {
             _ => Err(mismatch()),
         }
     }
+
+    async fn cordon_workers(
+        &self,
+        request: Request<v1::CordonWorkersRequest>,
+    ) -> Result<Response<v1::CordonWorkersResponse>, Status> {
+        let (origin, named) = (origin(&request)?, request.into_inner());
+        let v1::CordonWorkersRequest { workers, hosts, end } = &named;
+        let object = named_for_audit(workers, &[], hosts);
+        let verb = if *end { "uncordoned" } else { "cordoned" };
+        let (by, at_s) = (origin.submitter(), unix_seconds());
+        let answer = self.core.ask(CoreRequest::Cordon { named, by, at_s }).await;
+        origin.audit(verb, &object, &answer).wait().await;
+        *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        match answer.map_err(status_of)? {
+            CoreResponse::Cordoned(cordoned) => Ok(Response::new(cordoned)),
+            _ => Err(mismatch()),
+        }
+    }
 }
 
-/// The workers to be drained, for the audit log.
-fn named_workers(named: &v1::DrainWorkersRequest) -> String {
-    let v1::DrainWorkersRequest { names, sessions, host } = named;
+/// Workers that a request names, for the audit log.
+fn named_for_audit(names: &[String], sessions: &[u64], hosts: &[String]) -> String {
     let names = names.iter().map(|name| format!("worker {name}"));
     let sessions = sessions.iter().map(|session| format!("session {session}"));
-    let host = Some(host).filter(|host| !host.is_empty()).map(|host| format!("host {host}"));
-    names.chain(sessions).chain(host).take(NAMED_SHOWN_MAX).collect::<Vec<String>>().join(", ")
+    let hosts = hosts.iter().filter(|host| !host.is_empty()).map(|host| format!("host {host}"));
+    names.chain(sessions).chain(hosts).take(NAMED_SHOWN_MAX).collect::<Vec<String>>().join(", ")
 }
 
 /// The champion of a sealed replica, if it has one.

@@ -156,6 +156,7 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::Doubt { .. } => "doubt",
         Write::Convict { .. } => "conviction",
         Write::Revoke { .. } => "revocation",
+        Write::Cordons { .. } => "cordons",
         Write::Mend { .. } => "mended",
         Write::DropCheckpoints => "dropped checkpoints",
         Write::Poison { .. } => "task",

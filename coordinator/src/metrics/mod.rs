@@ -33,6 +33,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use crate::{
+    access::Access,
     core::{Request as CoreRequest, Response as CoreResponse},
     metrics::meters::Meters,
     page::Hosts,
@@ -65,6 +66,8 @@ pub(crate) struct Endpoint {
     listener: std::net::TcpListener,
     /// The directory of the store. If the store is a bucket, there is no such directory.
     store: PathBuf,
+    /// The access directory, if there is one.
+    access: Option<Access>,
     /// When the process started, in seconds since 1970.
     started_s: u64,
 }
@@ -74,13 +77,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the system does not allow listening there.
-    pub(crate) fn listen(address: SocketAddr, store: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn listen(address: SocketAddr, store: PathBuf, access: Option<Access>) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("cannot listen on {address} for figures: choose another port with --metrics"))?;
         listener.set_nonblocking(true).context("cannot wait for connections")?;
         let address = listener.local_addr().context("the listener for figures has no address")?;
         info!("figures for Prometheus at http://{address}/metrics");
-        Ok(Self { listener, store, started_s: unix_seconds() })
+        Ok(Self { listener, store, access, started_s: unix_seconds() })
     }
 
     /// Another handle of the same listener, for another runtime.
@@ -89,7 +92,8 @@ impl Endpoint {
     /// If the system denies it.
     pub(crate) fn again(&self) -> anyhow::Result<Self> {
         let listener = self.listener.try_clone().context("cannot wait for connections")?;
-        Ok(Self { listener, store: self.store.clone(), started_s: self.started_s })
+        let (store, access) = (self.store.clone(), self.access.clone());
+        Ok(Self { listener, store, access, started_s: self.started_s })
     }
 
     /// Serves figures until the runtime ends: those of a leader, with its epoch if it has one, or else of a standby.
@@ -99,7 +103,8 @@ impl Endpoint {
     pub(crate) fn serve(self, leads: Option<(Handle, Option<u64>)>) -> anyhow::Result<()> {
         let here = self.listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
         let listener = TcpListener::from_std(self.listener).context("cannot wait for connections")?;
-        let figures = Served { leads, here, store: self.store, started_s: self.started_s, last: Mutex::default() };
+        let Self { store, access, started_s, .. } = self;
+        let figures = Served { leads, here, store, access, started_s, last: Mutex::default() };
         tokio::spawn(converse(listener, Arc::new(figures)));
         Ok(())
     }
@@ -151,6 +156,7 @@ struct Served {
     here: bool,
     /// The directory of the store. If the store is a bucket, there is no such directory.
     store: PathBuf,
+    access: Option<Access>,
     started_s: u64,
     /// The last text, and when it was written.
     last: Mutex<Option<(Instant, Bytes)>>,
@@ -208,6 +214,7 @@ impl Served {
         }
         let leads = self.leads.as_ref().is_some_and(|(_, epoch)| epoch.is_some());
         let process = Process::new(self.started_s, leads, free_bytes(self.store.clone()).await);
+        let process = process.with_expiries(self.access.as_ref().map(Access::expiries));
         let text = match &self.leads {
             None => write(process, None, None)?,
             Some((core, epoch)) => {

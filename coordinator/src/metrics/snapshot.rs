@@ -10,6 +10,7 @@ use prometheus_client::{
     registry::Unit,
 };
 
+use crate::access::Expiries;
 use crate::core::{Attempts, Durations, Figures, View};
 
 /// The most runs with figures of their own: unfinished ones first, then by name.
@@ -35,11 +36,18 @@ pub(super) struct Process {
     leads: bool,
     /// The free bytes of the file system of the store, if the store is a directory.
     free_bytes: Option<u64>,
+    /// When certificates and tokens expire, if there is an access directory.
+    expiries: Option<Expiries>,
 }
 
 impl Process {
     pub(super) fn new(started_s: u64, leads: bool, free_bytes: Option<u64>) -> Self {
-        Self { started_s, leads, free_bytes }
+        Self { started_s, leads, free_bytes, expiries: None }
+    }
+
+    /// The same with the certificates and tokens of an access directory.
+    pub(super) fn with_expiries(self, expiries: Option<Expiries>) -> Self {
+        Self { expiries, ..self }
     }
 }
 
@@ -115,7 +123,24 @@ impl Writer<'_> {
             None,
             "1 if this coordinator leads, 0 if it is a standby or cannot write the store",
             process.leads.into(),
-        )
+        )?;
+        process.expiries.as_ref().map_or(Ok(()), |expiries| self.expiries(expiries))
+    }
+
+    fn expiries(&mut self, expiries: &Expiries) -> fmt::Result {
+        let seconds = Some(&Unit::Seconds);
+        let help = "When the certificates of the authority and of this coordinator expire, since 1970";
+        let own = expiries.own.iter().map(|(what, at_s)| ([("certificate", *what)], *at_s));
+        self.gauges(("certificate_expires", seconds, help), own)?;
+        let help = "When the certificate of a connected identity expires, since 1970, for the 100 that expire first";
+        let identities = expiries.identities.iter().map(|(id, name, role, at_s)| {
+            ([("identity", id.to_string()), ("name", name.clone()), ("role", role.to_string())], *at_s)
+        });
+        self.gauges(("identity_expires", seconds, help), identities)?;
+        let help = "When a token that can be used expires, since 1970, for the 100 that expire first";
+        let tokens = expiries.tokens.iter();
+        let tokens = tokens.map(|(id, role, at_s)| ([("token", id.to_string()), ("role", role.to_string())], *at_s));
+        self.gauges(("token_expires", seconds, help), tokens)
     }
 
     fn leader(&mut self, snapshot: &Snapshot) -> fmt::Result {
@@ -137,6 +162,7 @@ impl Writer<'_> {
         let by_state = [
             ([("state", "busy")], figures.workers_busy),
             ([("state", "idle")], figures.workers_idle),
+            ([("state", "cordoned")], figures.workers_cordoned),
             ([("state", "leaving")], figures.workers_leaving),
         ];
         self.gauges(("workers", None, "Connected workers"), by_state)?;
@@ -190,6 +216,9 @@ impl Writer<'_> {
         self.counter("recomputations", help, tally.recomputations)?;
         self.counter("convictions", "Identities that were convicted of a wrong output", tally.convictions)?;
         self.counter("runs_failed", "Runs that failed", tally.runs_failed)?;
+        let help = "Ended runs that were deleted because of their age, number or bytes";
+        self.counter("runs_retired", help, tally.retired)?;
+        self.gauge("runs_expiring", None, "Ended runs whose deletion was announced", figures.runs_expiring)?;
         self.durations("task_duration", "How long a task took on its worker", &tally.task)?;
         let help = "From the sending of a batch of tasks to its last result";
         self.durations("assignment_round_trip", help, &tally.assignment)
@@ -226,6 +255,11 @@ impl Writer<'_> {
         self.gauges(("run_replicas_finished", None, help), each(|view| view.run.replicas_finished.into()))?;
         let help = "Tasks of a run that workers have now";
         self.gauges(("run_tasks_out", None, help), each(|view| view.run.tasks_assigned.into()))?;
+        let help = "How long rounds of a running run have been in no stored checkpoint; 0 if all are stored";
+        let unsaved = &snapshot.figures.unsaved_ms;
+        let ages = shown.iter().filter_map(|view| Some((view.run.name.as_str(), unsaved.get(&view.run.name)?)));
+        let ages = ages.map(|(name, ms)| ([("run", name)], ms / 1000));
+        self.gauges(("run_checkpoint_age", Some(&Unit::Seconds), help), ages)?;
         let help = "Connected workers that compute a run's kind of tasks";
         self.gauges(("run_workers", None, help), each(|view| view.run.workers.into()))
     }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use evoxo_access::Role;
 use evoxo_proto::v1::{self, RunState};
 use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,6 +15,7 @@ use super::{
     snapshot::{RUNS_MAX, WORKERS_MAX},
     *,
 };
+use crate::access::Expiries;
 use crate::core::{AttemptEnd, Attempts, Figures, StoreFault, Tally, View, Write};
 
 /// Reads the values by metric and labels. Panics if a line is not valid OpenMetrics text.
@@ -94,14 +96,19 @@ fn snapshot(runs: Vec<Arc<View>>) -> Snapshot {
     let well = (0..WORKERS_MAX).map(|number| (format!("a{number}"), Attempts::default()));
     let attempts = well.chain([("slow".to_owned(), slow)]).collect();
     let limits = vec![("runs", 9, 1024)];
-    let known = Figures { tally, attempts, limits, ..Figures::default() };
+    let unsaved_ms = [("a".to_owned(), 7900), ("no longer shown".to_owned(), 1)].into();
+    let known = Figures { tally, attempts, limits, unsaved_ms, ..Figures::default() };
     let figures = Figures { workers_idle: 2, tasks_out: 4, workers_noticed: 1, ..known };
     Snapshot { figures, runs, epoch: Some(3), healthy: true }
 }
 
 /// All figures of a leader with these runs.
 fn written(meters: &Meters, runs: Vec<Arc<View>>) -> String {
-    write(Process::new(1, true, Some(5_000)), Some(meters), Some(snapshot(runs))).unwrap()
+    let identity = ("0123456789ab".parse().unwrap(), "lab7".to_owned(), Role::Worker, 90);
+    let tokens = vec![("ba9876543210".parse().unwrap(), Role::Viewer, 80)];
+    let expiries = Expiries { own: vec![("authority", 1000), ("server", 100)], identities: vec![identity], tokens };
+    let process = Process::new(1, true, Some(5_000)).with_expiries(Some(expiries));
+    write(process, Some(meters), Some(snapshot(runs))).unwrap()
 }
 
 #[test]
@@ -146,6 +153,11 @@ fn the_served_metrics_have_the_format_and_the_values() {
         ("evoxo_store_free_bytes", 5000.0),
         ("evoxo_workers_kept_away_total", 1.0),
         ("evoxo_leads", 1.0),
+        ("evoxo_certificate_expires_seconds{certificate=\"authority\"}", 1000.0),
+        ("evoxo_identity_expires_seconds{identity=\"0123456789ab\",name=\"lab7\",role=\"worker\"}", 90.0),
+        ("evoxo_token_expires_seconds{token=\"ba9876543210\",role=\"viewer\"}", 80.0),
+        ("evoxo_run_checkpoint_age_seconds{run=\"a\"}", 7.0),
+        ("evoxo_runs_expiring", 0.0),
         ("evoxo_store_failures_total{object=\"leader\",reason=\"failed\"}", 0.0),
         ("evoxo_run_rounds{run=\"a\\\"b\\\\c\\nd} 1\"}", 7.0),
     ] {
@@ -176,7 +188,7 @@ fn a_standby_serves_few_metrics() {
 /// Held connections keep nobody out: others are answered at once, and each answer ends its connection.
 #[tokio::test]
 async fn held_connections_lock_no_one_out() {
-    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0)), std::env::temp_dir()).unwrap();
+    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0)), std::env::temp_dir(), None).unwrap();
     let to = endpoint.listener.local_addr().unwrap();
     endpoint.serve(None).unwrap();
     let mut held = Vec::new();

@@ -26,7 +26,7 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 40] = [
+const FILES: [File; 41] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/search.css", "search.css", CSS),
@@ -51,6 +51,7 @@ const FILES: [File; 40] = [
     file!("/files/tour.js", "tour.js", SCRIPT),
     file!("/files/run.js", "run.js", SCRIPT),
     file!("/files/compare.js", "compare.js", SCRIPT),
+    file!("/files/tasks.js", "tasks.js", SCRIPT),
     file!("/files/workers.js", "workers.js", SCRIPT),
     file!("/files/match.js", "match.js", SCRIPT),
     file!("/files/play.js", "play.js", SCRIPT),

@@ -7,7 +7,7 @@ use evoxo_access::Id;
 use evoxo_common::{experiment::settings_json, play::Wanted};
 use evoxo_proto::{
     Level,
-    shown::{run_to_json, worker_to_json},
+    shown::{batch_to_json, run_to_json, worker_to_json},
     v1,
 };
 use futures_util::StreamExt as _;
@@ -40,6 +40,12 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 const POINTS: usize = 300;
 /// The longest address of a request, in bytes.
 const TARGET_BYTES_MAX: usize = 1024;
+
+/// The most batches of tasks that the page of a run shows.
+const TASKS_SHOWN: u32 = 20;
+
+/// A bug of the core.
+const WRONG_KIND: &str = "the coordinator gave a response of the wrong kind";
 
 const JSON: &str = "application/json";
 
@@ -160,6 +166,7 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(view) => json_of(&run_json(&view.borrow())),
             None => failure(StatusCode::NOT_FOUND, "there is no run of this name here"),
         },
+        ["api", "runs", name, "tasks"] => tasks(page, name).await,
         ["api", "runs", name, "champion"] => match (replica(&query), query.number("parts")) {
             (Some(replica), Ok(parts)) => match page.players.show(name, replica, parts).await {
                 Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
@@ -196,6 +203,18 @@ async fn routed(page: &Inner, visit: &Visit, visitor: &Visitor, request: &Reques
             Some(file) => tagged(files::tag(), file.media, file.body(), known),
             None => failure(StatusCode::NOT_FOUND, "there is nothing at this address"),
         },
+    }
+}
+
+/// The tasks of a run that workers have now.
+async fn tasks(page: &Inner, name: &str) -> Response<Body> {
+    match page.core.ask(CoreRequest::Tasks { name: name.to_owned(), limit: TASKS_SHOWN }).await {
+        Ok(CoreResponse::Tasks(tasks)) => json_of(&json!({
+            "batches": tasks.batches.iter().map(batch_to_json).collect::<Value>(),
+            "left_out": tasks.left_out,
+        })),
+        Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, WRONG_KIND),
+        Err(rejection) => rejected(&rejection),
     }
 }
 
@@ -332,8 +351,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         Ok(CoreResponse::Run(run) | CoreResponse::Submitted { run, .. }) => run_to_json(&run),
         Ok(CoreResponse::Workers(workers)) => json!({"workers": workers.iter().map(worker_to_json).collect::<Value>()}),
         Ok(_) => {
-            let sentence = "the coordinator gave a response of the wrong kind";
-            return failure(StatusCode::INTERNAL_SERVER_ERROR, sentence);
+            return failure(StatusCode::INTERNAL_SERVER_ERROR, WRONG_KIND);
         }
         Err((PageRefusal(status, sentence), _)) => return failure(status, &sentence),
     };

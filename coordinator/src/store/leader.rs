@@ -9,11 +9,11 @@ use bytes::Bytes;
 use evoxo_access::Pin;
 use evoxo_common::envelope::{Kind, open, seal};
 use evoxo_process::host_name;
-use evoxo_proto::v1;
+use evoxo_proto::{STORE_FORMAT, v1};
 use object_store::{ObjectMeta, ObjectStoreExt as _, path::Path};
 use prost::Message as _;
 
-use super::{Reader, Store, answer::cause};
+use super::{Reader, Store, StoreError, answer::cause};
 use crate::{core::StoreFault, names::object_named};
 
 /// The directory of epochs.
@@ -85,6 +85,8 @@ pub struct Leader {
     pub cluster: Option<Cluster>,
     /// How the leader's connections are secured; `None` if it serves nobody or its object is damaged.
     pub security: Option<Security>,
+    /// The number of the store's format; 1 if its object is damaged or does not say it.
+    pub format: u32,
 }
 
 impl Leader {
@@ -123,8 +125,10 @@ impl Reader {
         };
         let cluster = Cluster::try_from(said.cluster.as_ref()).ok();
         let who = if said.who.is_empty() { "unknown".to_owned() } else { said.who };
+        // Builds before this field wrote the first format.
+        let format = said.format.max(1);
         let security = said.authority.as_deref().and_then(Security::read);
-        Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster, security }))
+        Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster, security, format }))
     }
 
     /// The content of an epoch's object; `None` if the object is damaged.
@@ -211,6 +215,7 @@ impl Store {
     /// [`StoreFault::Failed`] if the store cannot be read or the epoch cannot be created.
     pub fn restored(&mut self) -> Result<(u64, u64), StoreFault> {
         let before = self.leader()?;
+        self.check_format(before.as_ref()).map_err(|error| StoreFault::Failed(error.to_string()))?;
         let last = match &before {
             Some(leader) => leader.epoch.number,
             None => self.highest_named().map_err(|error| self.not_led(&cause(&error)))?,
@@ -231,6 +236,7 @@ impl Store {
     /// # Errors
     /// [`StoreFault::Failed`] if the epoch cannot be created.
     pub fn lead_after(&mut self, before: Option<&Leader>) -> Result<bool, StoreFault> {
+        self.check_format(before).map_err(|error| StoreFault::Failed(error.to_string()))?;
         let number = self.next_epoch(before)?;
         let cluster = before.and_then(|leader| leader.cluster).or(self.cluster).unwrap_or_else(evoxo_access::random);
         let (name, ours) = (epoch_name(number), self.introduction(cluster));
@@ -284,6 +290,14 @@ impl Store {
             }
         }
         Ok(highest)
+    }
+
+    /// Refuses a store in which a build with a later format has led.
+    pub(super) fn check_format(&self, leader: Option<&Leader>) -> Result<(), StoreError> {
+        match leader.map(|leader| leader.format) {
+            Some(format) if format > STORE_FORMAT => Err(StoreError::Newer { place: self.shown.clone(), format }),
+            _ => Ok(()),
+        }
     }
 
     /// Remembers this cluster's identity, in case the store has lost its record of it.
@@ -344,7 +358,8 @@ impl Store {
         let who = format!("process {} on {host}, Unix time {:.9}", std::process::id(), since.as_secs_f64());
         let cluster = Bytes::copy_from_slice(&cluster);
         let authority = self.security.map(Security::written);
-        let said = v1::Leader { who, address: self.address.clone(), cluster, host, authority };
+        let (address, format) = (self.address.clone(), STORE_FORMAT);
+        let said = v1::Leader { who, address, cluster, host, authority, format };
         seal(Kind::Epoch, &said.encode_to_vec())
     }
 

@@ -19,6 +19,10 @@ impl Store {
     /// A [`StoreError`] if the store cannot be listed, or an object cannot be read, because that object may be good.
     pub fn load(&mut self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
         self.look_who_leads().map_err(|error| self.unreadable("leader", &error))?;
+        // A record that cannot be read now says nothing about the format.
+        if let Ok(leader) = self.leader() {
+            self.check_format(leader.as_ref())?;
+        }
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
@@ -100,6 +104,11 @@ impl Store {
         let objects = Objects { run, names: &found.ours, size: &size, read: &mut read };
         let has_orders = objects.has_orders();
         let (mut saved, mut notices) = objects.interpret(&self.registry, with_states);
+        if let Some((saved, ended)) = saved.as_mut().zip(found.ended()) {
+            // The clock of the store may be ahead of this one.
+            let ago = SystemTime::now().duration_since(ended).unwrap_or_default();
+            saved.ended_ago_ms = u64::try_from(ago.as_millis()).ok();
+        }
         if let Some((name, error)) = unreadable {
             return Err(self.unreadable(&name, &error));
         }

@@ -16,6 +16,7 @@ mod answer;
 mod bucket;
 mod check;
 mod copies;
+mod cordons;
 mod dates;
 mod disk;
 mod index;
@@ -43,6 +44,7 @@ pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
+use evoxo_proto::STORE_FORMAT;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
@@ -129,6 +131,17 @@ pub enum StoreError {
         place: String,
         /// The other coordinator's description of itself.
         who: String,
+    },
+    /// A build with a later format has led in the store.
+    #[error(
+        "the store {place} has format {format}, and this build knows formats up to {STORE_FORMAT}: use a build whose \
+         --version shows store format {format} or higher, or restore a copy from before the upgrade"
+    )]
+    Newer {
+        /// The store as the user named it.
+        place: String,
+        /// The store's format.
+        format: u32,
     },
     /// The store was opened, but cannot be read.
     #[error("{name} in the store {place} cannot be read: {cause}: let this process read it, or move it away")]
@@ -315,6 +328,7 @@ impl Store {
         match write {
             Write::Convict { identity, bytes } => return self.refuse(CONVICTED, identity, bytes),
             Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
+            Write::Cordons { number, bytes } => return self.write_cordons(*number, bytes),
             _ => {}
         }
         self.check_run(run, write)?;

@@ -40,8 +40,17 @@ pub(super) struct Found {
     pub(super) foreign: Vec<String>,
     /// The bytes of each of `ours`.
     pub(super) sizes: BTreeMap<String, u64>,
-    /// When the newest of `ours` was written.
+    /// When the newest of `ours` was written, and the newest finished replica, and the newest order.
     pub(super) modified: Option<SystemTime>,
+    finished: Option<SystemTime>,
+    ordered: Option<SystemTime>,
+}
+
+impl Found {
+    /// When the run ended, if it has.
+    pub(super) fn ended(&self) -> Option<SystemTime> {
+        self.finished.or(self.ordered)
+    }
 }
 
 impl Store {
@@ -94,7 +103,13 @@ impl Store {
                 if is_ours(&name, directory) {
                     found.sizes.insert(name.clone(), meta.size);
                     found.ours.push(name);
-                    found.modified = found.modified.max(Some(meta.last_modified.into()));
+                    let written = Some(SystemTime::from(meta.last_modified));
+                    found.modified = found.modified.max(written);
+                    match directory {
+                        FINISHED => found.finished = found.finished.max(written),
+                        ORDER => found.ordered = found.ordered.max(written),
+                        _ => {}
+                    }
                 } else {
                     found.foreign.push(format!("runs/{run}/{name}"));
                 }

@@ -2,7 +2,7 @@
 //! is written, and no lock is taken, so it may run beside a coordinator.
 
 use evoxo_common::experiment::Registry;
-use evoxo_proto::v1::RunState;
+use evoxo_proto::{PROTOCOL, STORE_FORMAT, v1::RunState};
 use serde_json::{Value, json};
 
 use super::{Store, place};
@@ -129,6 +129,7 @@ impl Upgrade {
             json!({"run": run, "kind": kind, "state": state, "prospect": prospect.name(), "why": why})
         };
         let runs: Vec<Value> = self.runs.iter().map(run).collect();
-        json!({"all_go_on": self.stopped() == 0, "runs": runs, "notices": self.notices})
+        let formats = json!({"wire": PROTOCOL, "store": STORE_FORMAT});
+        json!({"all_go_on": self.stopped() == 0, "runs": runs, "notices": self.notices, "formats": formats})
     }
 }

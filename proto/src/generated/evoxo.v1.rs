@@ -854,6 +854,76 @@ pub struct Replica {
     #[prost(bytes = "bytes", tag = "4")]
     pub state: ::prost::bytes::Bytes,
 }
+/// Names a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListTasksRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The most batches to list, at most 1,000; 0 for 100.
+    #[prost(uint32, tag = "2")]
+    pub limit: u32,
+}
+/// See RunService.ListTasks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListTasksResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub batches: ::prost::alloc::vec::Vec<AssignedBatch>,
+    /// The batches that are not listed, because there are more than the limit.
+    #[prost(uint32, tag = "2")]
+    pub left_out: u32,
+}
+/// Tasks that one slot of a worker computes one after the other, and what is known about the one whose turn it is.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AssignedBatch {
+    /// The task's SHA-256, in hexadecimal, and its kind of work.
+    #[prost(string, tag = "1")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub work: ::prost::alloc::string::String,
+    /// The arm's name, and the replica.
+    #[prost(string, tag = "3")]
+    pub arm: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "4")]
+    pub replica: u32,
+    /// Rounds that the replica had completed before the task's round, and the task's index in it. Absent if the coordinator
+    /// no longer knows the task, because its output is not needed any more.
+    #[prost(uint64, optional, tag = "5")]
+    pub round: ::core::option::Option<u64>,
+    #[prost(uint64, tag = "6")]
+    pub index: u64,
+    /// The worker that has it, as in Worker. Empty, with session 0, if the coordinator computes the task itself.
+    #[prost(string, tag = "7")]
+    pub worker: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub session: u64,
+    #[prost(string, tag = "9")]
+    pub host: ::prost::alloc::string::String,
+    #[prost(string, tag = "10")]
+    pub address: ::prost::alloc::string::String,
+    /// Milliseconds since the batch was sent, or since its last result.
+    #[prost(uint64, tag = "11")]
+    pub age_ms: u64,
+    /// The expected duration of the task in milliseconds; absent if nothing like it was ever computed.
+    #[prost(uint64, optional, tag = "12")]
+    pub expected_ms: ::core::option::Option<u64>,
+    /// Further tasks of the batch.
+    #[prost(uint32, tag = "13")]
+    pub more: u32,
+    /// The batch waits until the worker has a free slot.
+    #[prost(bool, tag = "14")]
+    pub queued: bool,
+    /// Which of the task's present copies this is, from 1 in the order in which they were sent; 0 if the output is not needed
+    /// any more. And how many there are.
+    #[prost(uint32, tag = "15")]
+    pub copy: u32,
+    #[prost(uint32, tag = "16")]
+    pub copies: u32,
+    /// How often the task has failed, or was lost with its worker, before.
+    #[prost(uint32, tag = "17")]
+    pub failures: u32,
+    #[prost(uint32, tag = "18")]
+    pub losses: u32,
+}
 /// No filter yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListWorkersRequest {}
@@ -865,6 +935,47 @@ pub struct ListWorkersResponse {
     /// The workers that were lost last, newest first, at most 64. Workers that left in order are not among them.
     #[prost(message, repeated, tag = "2")]
     pub lost: ::prost::alloc::vec::Vec<LostWorker>,
+    /// All cordons, also those of workers that are not connected.
+    #[prost(message, repeated, tag = "3")]
+    pub cordons: ::prost::alloc::vec::Vec<Cordon>,
+}
+/// Workers that get no tasks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Cordon {
+    /// The name that a worker reports, or the number of its certificate. Empty for a host.
+    #[prost(string, tag = "1")]
+    pub worker: ::prost::alloc::string::String,
+    /// The name of a host, as its workers report it, or the address from which they connect. Empty for a worker.
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    /// The number of the operator's certificate, or without one the address.
+    #[prost(string, tag = "3")]
+    pub by: ::prost::alloc::string::String,
+    /// When that was, in seconds since 1970.
+    #[prost(uint64, tag = "4")]
+    pub since: u64,
+}
+/// Names workers and hosts, connected or not; at most 1,000.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CordonWorkersRequest {
+    /// As in Cordon.
+    #[prost(string, repeated, tag = "1")]
+    pub workers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "2")]
+    pub hosts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// End the cordons of exactly these names.
+    #[prost(bool, tag = "3")]
+    pub end: bool,
+}
+/// See RunService.CordonWorkers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CordonWorkersResponse {
+    /// The cordons that were set or ended.
+    #[prost(message, repeated, tag = "1")]
+    pub cordons: ::prost::alloc::vec::Vec<Cordon>,
+    /// The connected workers that these cordons cover.
+    #[prost(message, repeated, tag = "2")]
+    pub workers: ::prost::alloc::vec::Vec<Worker>,
 }
 /// Names workers; at most 4,096 names and sessions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -978,6 +1089,9 @@ pub struct Worker {
     /// Its labels, each as KEY=VALUE, sorted.
     #[prost(string, repeated, tag = "22")]
     pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Set if the worker gets no tasks.
+    #[prost(message, optional, tag = "23")]
+    pub cordon: ::core::option::Option<Cordon>,
 }
 /// How attempts at tasks ended. An attempt is one copy of a task that one worker had.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1392,6 +1506,32 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "FetchChampion"));
             self.inner.unary(req, path, codec).await
         }
+        /// The tasks of a run that workers have now, longest first, in batches as they were sent. NOT_FOUND if no run has this name.
+        /// May: viewer, submitter, operator.
+        pub async fn list_tasks(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListTasksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTasksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.RunService/ListTasks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.RunService", "ListTasks"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The workers connected now, and the last that were lost.
         /// May: viewer, submitter, operator.
         pub async fn list_workers(
@@ -1443,6 +1583,33 @@ pub mod run_service_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "DrainWorkers"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gives workers no more tasks, or ends that. A cordon is stored: it holds after a restart of the worker or of the coordinator,
+        /// and for workers that connect later. What a worker computes already, it finishes. INVALID_ARGUMENT if no worker is named;
+        /// NOT_FOUND if a cordon to be ended does not exist; RESOURCE_EXHAUSTED if there are too many. May: operator.
+        pub async fn cordon_workers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CordonWorkersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CordonWorkersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.RunService/CordonWorkers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.RunService", "CordonWorkers"));
             self.inner.unary(req, path, codec).await
         }
     }
@@ -1528,6 +1695,15 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::FetchChampionRequest>,
         ) -> std::result::Result<tonic::Response<super::Champion>, tonic::Status>;
+        /// The tasks of a run that workers have now, longest first, in batches as they were sent. NOT_FOUND if no run has this name.
+        /// May: viewer, submitter, operator.
+        async fn list_tasks(
+            &self,
+            request: tonic::Request<super::ListTasksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTasksResponse>,
+            tonic::Status,
+        >;
         /// The workers connected now, and the last that were lost.
         /// May: viewer, submitter, operator.
         async fn list_workers(
@@ -1545,6 +1721,16 @@ pub mod run_service_server {
             request: tonic::Request<super::DrainWorkersRequest>,
         ) -> std::result::Result<
             tonic::Response<super::DrainWorkersResponse>,
+            tonic::Status,
+        >;
+        /// Gives workers no more tasks, or ends that. A cordon is stored: it holds after a restart of the worker or of the coordinator,
+        /// and for workers that connect later. What a worker computes already, it finishes. INVALID_ARGUMENT if no worker is named;
+        /// NOT_FOUND if a cordon to be ended does not exist; RESOURCE_EXHAUSTED if there are too many. May: operator.
+        async fn cordon_workers(
+            &self,
+            request: tonic::Request<super::CordonWorkersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CordonWorkersResponse>,
             tonic::Status,
         >;
     }
@@ -2020,6 +2206,51 @@ pub mod run_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/evoxo.v1.RunService/ListTasks" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListTasksSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::ListTasksRequest>
+                    for ListTasksSvc<T> {
+                        type Response = super::ListTasksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListTasksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::list_tasks(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListTasksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/evoxo.v1.RunService/ListWorkers" => {
                     #[allow(non_camel_case_types)]
                     struct ListWorkersSvc<T: RunService>(pub Arc<T>);
@@ -2095,6 +2326,51 @@ pub mod run_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = DrainWorkersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.RunService/CordonWorkers" => {
+                    #[allow(non_camel_case_types)]
+                    struct CordonWorkersSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::CordonWorkersRequest>
+                    for CordonWorkersSvc<T> {
+                        type Response = super::CordonWorkersResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CordonWorkersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::cordon_workers(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CordonWorkersSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -2359,6 +2635,10 @@ pub struct Leader {
     /// authority, or of none, does not take over. Builds before this field do not write it.
     #[prost(bytes = "bytes", optional, tag = "5")]
     pub authority: ::core::option::Option<::prost::bytes::Bytes>,
+    /// The number of the store's format. A coordinator that knows only lower ones does not lead. Builds before this field wrote
+    /// format 1.
+    #[prost(uint32, tag = "6")]
+    pub format: u32,
 }
 /// An identity that sent a wrong output, as a trusted worker has shown. Nothing counts that rests on its word alone, and it
 /// may not connect. Object convicted/IDENTITY. The name alone convicts, so that no damage acquits anybody.
@@ -2380,6 +2660,12 @@ pub struct Revocation {
     /// The number of the operator's identity.
     #[prost(string, tag = "2")]
     pub by: ::prost::alloc::string::String,
+}
+/// All cordons of workers. Object cordons/EPOCH-NUMBER-DIGEST; the newest valid one counts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Cordons {
+    #[prost(message, repeated, tag = "1")]
+    pub cordons: ::prost::alloc::vec::Vec<Cordon>,
 }
 /// Some lines of the audit log, written by the coordinator that led in that epoch. Object audit-rights/EPOCH-NUMBER-DIGEST for
 /// what operators and coordinators did and for changes of rights, audit/EPOCH-NUMBER-DIGEST for the rest. Neither can crowd

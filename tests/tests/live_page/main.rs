@@ -228,6 +228,17 @@ async fn events_report_changes() {
     // A second viewer first gets the whole state, and then the same changes.
     let mut second = Events::open(coordinator.address).await;
     assert_eq!(second.next().await["whole"], true);
+    // The page of the run says which worker has its tasks.
+    let tasks = async || get(coordinator.address, "/api/runs/run/tasks").await;
+    loop {
+        let tasks = tasks().await.json();
+        let batches = tasks["batches"].as_array().expect("a list");
+        if batches.iter().any(|batch| batch["worker"] == "desk" && batch["age_ms"].is_u64()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(get(coordinator.address, "/api/runs/none/tasks").await.status, 404);
     worker.kill();
     for viewer in [&mut events, &mut second] {
         loop {

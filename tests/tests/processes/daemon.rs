@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_proto::v1::{FetchRequest, RunState};
+use evoxo_proto::v1::{FetchRequest, RunState, SubmitRequest, Term};
 use evoxo_tests::{
     live::{PATIENCE, Site, limited},
     person::{Person, digest_of_one_thread},
@@ -62,6 +62,8 @@ fn help_has_examples_and_version_the_commit() {
     let (help, version) = (text("--help"), text("--version"));
     assert!(help.contains("Examples:") && help.contains("--store") && !help.contains("--announce"), "{help}");
     assert!(version.starts_with("evoxo-coordinator ") && version.contains('('), "{version}");
+    assert!(version.lines().nth(1).is_some_and(|line| line == "wire format 3, store format 1"), "{version}");
+    assert_eq!(text("-V").lines().count(), 1);
 }
 
 #[tokio::test]
@@ -80,6 +82,34 @@ async fn the_number_of_finished_runs_can_be_limited() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(site.path("store/runs/three").exists());
+    worker.abort();
+}
+
+/// A run is announced at the run and in the log before it is deleted; one with the term keep=yes stays.
+#[tokio::test]
+async fn ended_runs_are_deleted_after_a_time() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--retain", "5s"]);
+    let worker = spawn_worker(coordinator.address, "w");
+    let mut person = Person::of(coordinator.address);
+    for name in ["one", "kept"] {
+        person.submit(name, &echoes(2)).await;
+        person.finished(name).await;
+    }
+    let (name, config) = ("kept".to_owned(), echoes(2));
+    let terms = vec![Term { name: "keep".into(), value: "yes".into() }];
+    let keep = SubmitRequest { name, config, terms, ..SubmitRequest::default() };
+    person.client.submit(keep).await.expect("new terms");
+    let told = person.wait("one", |run| !run.notices.is_empty()).await;
+    assert!(told.notices[0].starts_with("this run will be deleted 5 s after its end"), "{:?}", told.notices);
+    let start = Instant::now();
+    while site.path("store/runs/one").exists() {
+        assert!(start.elapsed() < PATIENCE, "an old run stays");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let log = coordinator.process.log();
+    assert!(log.contains("run one: deleted, because it ended more than 5 s ago"), "{log}");
+    assert!(site.path("store/runs/kept").exists() && person.get("kept").await.is_ok_and(|run| run.notices.is_empty()));
     worker.abort();
 }
 

@@ -78,7 +78,7 @@ async fn unsuitable_workers_are_rejected() {
     for (hello, part) in [
         (other, "computes different results"),
         (without, "kind"),
-        (old, "speaks protocol 4 and this coordinator 3"),
+        (old, "has wire format 4 and this coordinator 3: `--version` shows it"),
         (greedy, "1000000 slots"),
     ] {
         let (kind, reason) = ends(&coordinator, vec![Outgoing::Hello(hello)]).await;

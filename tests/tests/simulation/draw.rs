@@ -41,6 +41,8 @@ pub(crate) struct Faults {
     pub(crate) admissions: u32,
     /// How outputs are verified. At any level but the plain one, workers have certificates.
     pub(crate) level: Level,
+    /// How long ended runs are kept, in milliseconds.
+    pub(crate) retain_ms: Option<u64>,
 }
 
 impl Faults {
@@ -63,6 +65,7 @@ impl Faults {
             task_ms_max: 60,
             admissions: 3,
             level: Level::Plain,
+            retain_ms: None,
         }
     }
 
@@ -88,6 +91,7 @@ impl Faults {
             task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
             admissions: 3,
             level: Level::Plain,
+            retain_ms: None,
         }
     }
 }
@@ -122,6 +126,7 @@ pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], fa
         batch,
         admissions_per_second: faults.admissions,
         memory_bytes_max,
+        retain_ms: faults.retain_ms,
         ..Settings::default()
     };
     match faults.budget {

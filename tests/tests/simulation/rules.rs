@@ -104,6 +104,25 @@ fn a_run_ends_although_every_worker_fails() {
     assert!(often(here >= 6 * 60), "{here} tasks were computed by coordinators");
 }
 
+/// Ended runs are deleted once their time has passed, and not before, whatever happens to the coordinators and to the store.
+#[test]
+fn ended_runs_are_deleted_when_their_time_has_passed() {
+    const RETAIN_MS: u64 = 3_600_000;
+    for seed in clusters(30) {
+        let drawn = Faults { task_ms_max: 60, people: false, damage: 0, bad_workers: 0, ..Faults::drawn(seed) };
+        let faults = Faults { retain_ms: Some(RETAIN_MS), level: Level::Plain, ..drawn };
+        let rng = Stream::root(seed).text("expiry").rng();
+        let runs = vec![("one".into(), long_run(1)), ("two".into(), long_run(2))];
+        let mut cluster = Cluster::new(rng, faults, runs, &[Character::Honest; 2]);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        let over = cluster.now();
+        cluster.check(seed);
+        cluster.run_until(|cluster| cluster.has_no_runs(), seed);
+        let kept_ms = cluster.now() - over;
+        assert!((RETAIN_MS - 60_000..2 * RETAIN_MS).contains(&kept_ms), "seed {seed}: deleted after {kept_ms} ms");
+    }
+}
+
 /// The most workers that a killer task may kill: ten that had nothing else, and those with which it was found.
 const VICTIMS_MAX: u64 = 20;
 

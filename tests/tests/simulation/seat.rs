@@ -104,7 +104,9 @@ impl Seat {
         let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
         self.loaded_orders = saved.iter().map(|saved| (saved.name.clone(), (saved.born, saved.order_number))).collect();
+        let (cordons, _) = store.load_cordons().expect("objects in memory can be listed");
         let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
+        let core = core.with_cordons(cordons);
         let (writes, threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();

@@ -26,7 +26,7 @@ fn view(runs: u64, workers: u64) -> View {
         v1::LostWorker { name: "lab9".into(), reason: "its connection ended".into(), ..v1::LostWorker::default() };
     let mut view = View::new("lab1:7600".into());
     let workers = (1..=workers).map(worker).collect();
-    view.see((0..runs).map(run).collect(), v1::ListWorkersResponse { workers, lost: vec![lost] });
+    view.see((0..runs).map(run).collect(), v1::ListWorkersResponse { workers, lost: vec![lost], cordons: Vec::new() });
     view
 }
 

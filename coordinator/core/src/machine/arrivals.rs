@@ -102,11 +102,14 @@ impl Coordinator {
     fn join(&mut self, id: SessionId, mut session: Session) {
         session.owed = self.owed.take(&session);
         session.on_trial = self.standings.is_on_trial(&session.identity);
+        session.cordon = self.cordons.of(&session);
         let Session { name, slots, abilities, kinds_refused, .. } = &session;
         let (about, process) = (session.about(id), session.process);
         let s = if *slots == 1 { "" } else { "s" };
         let trial = if session.on_trial { ", and gets one task at a time, because it was set aside" } else { "" };
-        let sentence = format!("worker {name} joined with {slots} slot{s}{trial} (session {id})");
+        let cordon = session.cordon.as_ref().map(|cordon| format!(", and gets no tasks: {} cordoned it", cordon.by));
+        let cordon = cordon.unwrap_or_default();
+        let sentence = format!("worker {name} joined with {slots} slot{s}{trial}{cordon} (session {id})");
         self.tally.joined += 1;
         self.effects.log_about(Topic::Progress, about.clone(), sentence);
         if !kinds_refused.is_empty() {

@@ -112,7 +112,7 @@ impl Coordinator {
             self.sessions.release_reserved();
         }
         let free = |(id, session): (SessionId, &Session)| {
-            let free = !session.draining && !session.is_quiet(self.now) && !session.is_alone_with_suspect();
+            let free = !session.gets_nothing() && !session.is_quiet(self.now) && !session.is_alone_with_suspect();
             (free && (reserves || session.assignments.is_empty())).then_some(id)
         };
         let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {

@@ -151,10 +151,24 @@ pub enum Request {
     Objects {
         name: String,
     },
+    /// List the tasks of a run that workers have now, at most so many batches.
+    Tasks {
+        name: String,
+        limit: u32,
+    },
     Workers,
     /// List the workers that were lost most recently.
     Lost,
     Drain(v1::DrainWorkersRequest),
+    /// Set or end cordons.
+    Cordon {
+        named: v1::CordonWorkersRequest,
+        by: String,
+        /// The present time, in seconds since 1970.
+        at_s: u64,
+    },
+    /// List the cordons.
+    Cordons,
     /// Record in the store that this identity or token is revoked, and by whom.
     Revoke {
         id: String,
@@ -194,9 +208,12 @@ pub enum Response {
         finished: Vec<(ReplicaKey, String)>,
         checkpoint: Option<String>,
     },
+    Tasks(v1::ListTasksResponse),
     /// All connected workers, or those that were asked to leave.
     Workers(Vec<v1::Worker>),
     Lost(Vec<v1::LostWorker>),
+    Cordons(Vec<v1::Cordon>),
+    Cordoned(v1::CordonWorkersResponse),
     Revoked,
     Figures(Box<Figures>),
 }

@@ -118,7 +118,8 @@ impl Coordinator {
             return;
         }
         let runs: Vec<&Run> = session.failed_here_alone.values().map(|run| &self.runs[*run]).collect();
-        let could = |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.serves(run));
+        let could =
+            |other: &Session| !other.gets_nothing() && !fails(other) && runs.iter().any(|run| other.serves(run));
         let could_another = || self.sessions.iter().any(|(other_id, other)| other_id != id && could(other));
         if by != SessionId::OWN && !could_another() {
             return;

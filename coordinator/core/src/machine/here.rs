@@ -84,7 +84,7 @@ impl Coordinator {
             let limit_ms = self.settings.deadline_ms(each_us);
             let (task, output_bytes_max) = (open.encoded.clone(), run.prepared.output_bytes_max(arm));
             self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
-            (self.own.computing, self.own.ended) = (Some(hash), false);
+            (self.own.computing, self.own.ended, self.own.since) = (Some(hash), false, self.now);
             return;
         }
     }

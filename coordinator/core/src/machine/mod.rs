@@ -7,13 +7,13 @@
 //!
 //! The state is held in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
 //! workers), `owed` (tasks of disconnected workers), `absent` (workers that are not connected), `evidence` (against tasks),
-//! `own` (tasks that the coordinator computes itself), `convictions` (of identities), `writes` (to the store), `budget` (of
+//! `own` (tasks that the coordinator computes itself), `convictions` (of identities), `cordons` (workers without tasks), `writes` (to the store), `budget` (of
 //! memory), `tally` (counters), and `rules`, one file each for quotas, shares, silence, deadlines and retention.
 //!
 //! The interactions between these objects are in layers, and each layer calls only lower ones: `arrivals` (of workers),
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
-//! tasks), `workers` (as clients see them), `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
+//! tasks), `workers` (as clients see them), `cordoning`, `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
 //! rules decide); `ends` (of attempts), `held` and `keeping` (slots that stay free); `rest` (runs stop); `storage` (writes to
 //! the store), `policy` (questions). If one handler finds something that another must act on, it notes a fact (`facts`).
 
@@ -21,10 +21,13 @@ mod about;
 mod absent;
 mod arrivals;
 mod assign;
+mod assigned;
 mod attempts;
 mod budget;
 mod cause;
 mod convictions;
+mod cordoning;
+mod cordons;
 mod ends;
 mod events;
 mod evidence;
@@ -91,6 +94,7 @@ use absent::{Leaving, Lost, RefusalLines};
 use budget::Budget;
 use cause::Cause;
 use convictions::Convictions;
+use cordons::Cordons;
 use ends::Compared;
 use facts::{Fact, Facts};
 use held::Held;
@@ -124,6 +128,7 @@ pub struct Coordinator {
     writes: Writes,
     budget: Budget,
     convictions: Convictions,
+    cordons: Cordons,
     tally: Tally,
     compared: Compared,
     /// Workers that were lost, and workers that are to leave.
@@ -179,6 +184,7 @@ impl Coordinator {
             refusal_lines: RefusalLines::default(),
             writes: Writes::default(),
             convictions: Convictions::known(convicted),
+            cordons: Cordons::default(),
             tally: Tally::default(),
             compared: Compared::default(),
             lost: Lost::default(),
@@ -191,8 +197,15 @@ impl Coordinator {
             unchecked: 0,
         };
         saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
+        coordinator.note_ends();
         coordinator.follow_rules(Rules::turned);
         coordinator
+    }
+
+    /// The coordinator with the cordons that the store has.
+    #[must_use]
+    pub fn with_cordons(self, cordons: Vec<v1::Cordon>) -> Self {
+        Self { cordons: Cordons::known(cordons), ..self }
     }
 
     /// Handles one event, which must not be earlier than the previous one. Returns what to do.
@@ -243,7 +256,10 @@ impl Coordinator {
                 Fact::Accused { task, last } => self.judge(task, &last),
                 Fact::Convicted(identity) => self.apply_conviction(&identity),
                 Fact::Settled(run) => self.end_if_complete(run),
-                Fact::Turned => self.follow_rules(Rules::turned),
+                Fact::Turned => {
+                    self.note_ends();
+                    self.follow_rules(Rules::turned);
+                }
             }
         }
     }
@@ -251,7 +267,10 @@ impl Coordinator {
     /// When [`Event::Wake`] is due, unless another event comes first.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
-        let quiet = self.writes.is_empty() && self.convictions.are_stored() && self.runs.changed().is_empty();
+        let quiet = self.writes.is_empty()
+            && self.convictions.are_stored()
+            && self.cordons.are_stored()
+            && self.runs.changed().is_empty();
         match quiet && self.runs.iter().all(|(_, run)| run.is_quiet()) {
             true => Some(self.rules.next_wake(&self.look())?.max(self.tick)),
             false => Some(self.tick),

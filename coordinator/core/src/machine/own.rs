@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use evoxo_common::digest::Digest;
+use evoxo_common::{digest::Digest, time::Millis};
 
 /// Whether the coordinator computes a task itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ impl Own {
 #[derive(Default)]
 pub(super) struct OwnProcess {
     pub(super) computing: Option<Digest>,
+    /// When it began with that task.
+    pub(super) since: Millis,
     /// Whether the process was requested to stop.
     pub(super) ended: bool,
     pub(super) waiting: VecDeque<Digest>,

@@ -66,7 +66,7 @@ impl Coordinator {
     }
 
     fn has_trusted(&self, run: &Run) -> bool {
-        self.sessions.iter().any(|(_, session)| session.is_trusted() && session.serves(run))
+        self.sessions.iter().any(|(_, session)| session.is_trusted() && session.serves(run) && session.cordon.is_none())
     }
 
     /// What a run waits for, if the workers that its level needs are missing.
@@ -83,7 +83,8 @@ impl Coordinator {
                     .into(),
             ),
             Level::Quorum => {
-                let mut of = self.sessions.iter().filter(|(_, session)| session.serves(run));
+                let serving = |session: &Session| session.serves(run) && session.cordon.is_none();
+                let mut of = self.sessions.iter().filter(|(_, session)| serving(session));
                 let first = of.find_map(|(_, session)| session.identity_number());
                 let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
                 if !second && !trusted() {
@@ -108,7 +109,7 @@ impl Coordinator {
 
     /// Whether this worker could be assigned this task now or later.
     pub(super) fn could_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
-        session.serves(run) && !session.draining && self.may_compute(session, run, task)
+        session.serves(run) && !session.gets_nothing() && self.may_compute(session, run, task)
     }
 
     /// What a failure of this task on this worker would indicate.

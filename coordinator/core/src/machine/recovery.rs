@@ -37,6 +37,10 @@ impl Coordinator {
         run.blocked = unfit_because(&self.registry, &saved).map(Blocked::Unfit);
         run.foreign = foreign_signature(&self.registry, &saved);
         run.adopt(&saved);
+        if run.is_over() {
+            let ago_ms = saved.ended_ago_ms.and_then(|ms| i64::try_from(ms).ok()).unwrap_or_default();
+            run.over_since = Some(self.now.0 as i64 - ago_ms);
+        }
         for notice in &run.notices {
             self.effects.log_about(Topic::Trouble, run.about(), format!("run {}: {notice}", run.name));
         }

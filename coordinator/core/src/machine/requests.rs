@@ -9,7 +9,7 @@ use super::{
     budget::too_large,
     orders::{ASKED_MAX, Orders, Wanted},
     phases::{ReplicaPhase, ReplicaRecord},
-    rules::{Proposal, quota},
+    rules::{Proposal, expiry, quota},
     run::{Blocked, Presence, Run},
     runs::RunId,
     writes::{Pending, PendingOrder, Refusal},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// `None` if the response follows once something is written or read.
-type Reply = Result<Option<Response>, Rejection>;
+pub(super) type Reply = Result<Option<Response>, Rejection>;
 
 /// A run that is being deleted cannot be changed.
 fn being_deleted(name: &str) -> Rejection {
@@ -77,9 +77,12 @@ impl Coordinator {
             Request::Replicas { name } => self.replicas(&name),
             Request::Replica { name, replica } => self.replica(id, &name, replica),
             Request::Objects { name } => self.objects(&name),
+            Request::Tasks { name, limit } => self.assigned_tasks(self.find(&name)?.0, limit),
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
             Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
             Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
+            Request::Cordon { named, by, at_s } => self.cordon(id, named, &by, at_s),
+            Request::Cordons => Ok(Some(Response::Cordons(self.cordons.all()))),
             Request::Revoke { id: refused, by } => {
                 let write = self.writes.add_refusal(Refusal::Revoked(id));
                 let bytes = seal_revocation(&refused, &by);
@@ -148,7 +151,8 @@ impl Coordinator {
         let mut run = Run::new(name.into(), prepared.clone(), Orders::new());
         (run.submitter, run.level, run.terms) = (submitter, level, terms.clone());
         let id = self.add_run(run);
-        if let Some(notice) = quota::near(&self.look(), &self.runs[id].submitter) {
+        let (look, whose) = (self.look(), &self.runs[id].submitter);
+        for notice in [quota::near(&look, whose), expiry::near(&look, whose)].into_iter().flatten() {
             self.runs.change(id).notice(notice);
         }
         let wanted = Wanted::Running;
@@ -300,7 +304,7 @@ impl Coordinator {
         let mut view = v1::Run { signature, tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
         if workers == 0 && view.message.is_empty() && run.hands_out() {
             let missing = self.sessions.missing_program(&run.prepared);
-            let missing = missing.or_else(|| self.sessions.missing_labels(run));
+            let missing = missing.or_else(|| self.sessions.missing_labels(run)).or_else(|| self.all_cordoned(run));
             view.message = missing.or_else(|| self.lost.aside(self.now)).unwrap_or_default();
         }
         if view.message.is_empty() && run.hands_out() {

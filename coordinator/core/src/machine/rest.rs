@@ -90,7 +90,7 @@ impl Coordinator {
         run.rest_replicas();
         let thread = run.thread();
         run.presence = Presence::Resting;
-        run.checkpoints.dirty = false;
+        (run.checkpoints.dirty, run.checkpoints.unsaved_since) = (false, None);
         if let Some(thread) = thread {
             self.runs.end_thread(thread);
             self.effects.push(Effect::Drop { thread });
@@ -133,6 +133,7 @@ impl Coordinator {
         };
         self.effects.log_about(Topic::Progress, run.about(), line);
         self.drop_thread(id);
+        self.runs.adjust(id).checkpoint_bytes = 0;
         self.store(id, Write::DropCheckpoints);
         self.facts.note(Fact::Turned);
     }

@@ -224,6 +224,7 @@ impl Coordinator {
         (record.rounds, record.metric) = (rounds, metric);
         if !run.checkpoints.dirty {
             run.checkpoints.dirty = true;
+            run.checkpoints.unsaved_since.get_or_insert(self.now);
             run.checkpoints.due = run.checkpoints.due.max(self.now + interval_ms);
         }
         if let Some(why) = failure {

@@ -2,7 +2,7 @@
 
 use super::{
     Coordinator, Effect, Topic, Write,
-    rules::{Act, Look, Ordered, Rules, labels::wanted},
+    rules::{Act, Look, Ordered, Rules, expiry::ANNOUNCES, labels::wanted},
     run::Run,
     runs::RunId,
     writes::Pending,
@@ -27,8 +27,20 @@ impl Coordinator {
         let now = self.now;
         let run = self.runs.change(id);
         run.since = now;
+        // It may be kept by its new terms, or continue.
+        run.expiry_said = None;
+        run.notices.retain(|notice| !notice.starts_with(ANNOUNCES));
         run.labels = wanted(&run.terms);
         self.rules.ordered(id, &Ordered { submitter: &run.submitter, terms: &run.terms });
+    }
+
+    /// Notes which runs have ended, for the rules that delete them.
+    pub(super) fn note_ends(&mut self) {
+        for id in self.runs.ids() {
+            let now = self.now;
+            let run = self.runs.adjust(id);
+            run.over_since = run.is_over().then(|| run.over_since.unwrap_or(now.0 as i64));
+        }
     }
 
     /// Consults all rules, and carries out what they decide.
@@ -38,7 +50,16 @@ impl Coordinator {
         for act in acts {
             match act {
                 Act::Lose(session, cause) => self.facts.note_lost(session, cause),
+                Act::Announce(id, sentence) => {
+                    let now = self.now;
+                    let run = self.runs.change(id);
+                    run.expiry_said = Some(now);
+                    let (line, about) = (format!("run {}: {sentence}", run.name), run.about());
+                    run.notice(sentence);
+                    self.effects.log_about(Topic::Progress, about, line);
+                }
                 Act::Delete(id, why) => {
+                    self.tally.retired += 1;
                     let run = self.runs.adjust(id);
                     run.orders.set_deleting(true);
                     let line = format!("run {}: deleted, because {why}", run.name);

@@ -62,6 +62,8 @@ pub(super) struct Checkpoints {
     pub(super) object: Option<String>,
     /// A round was absorbed since the last checkpoint was sealed.
     pub(super) dirty: bool,
+    /// Since when there have been rounds that no stored checkpoint has.
+    pub(super) unsaved_since: Option<Millis>,
     /// A checkpoint is being sealed or stored.
     pub(super) writing: bool,
     pub(super) due: Millis,
@@ -104,6 +106,13 @@ pub(super) struct Run {
     pub(super) tasks_done: u64,
     /// Where the time of this process went for this run.
     pub(super) spent: v1::Spent,
+    /// When it ended, in milliseconds; negative if that was before this coordinator began. `None` if it has not ended.
+    pub(super) over_since: Option<i64>,
+    /// When its deletion was announced, if it was.
+    pub(super) expiry_said: Option<Millis>,
+    /// The bytes in the store of its finished replicas and of its checkpoints, with their copies.
+    pub(super) results_bytes: u64,
+    pub(super) checkpoint_bytes: u64,
     /// When the last order was given here, or when this coordinator took over the run.
     pub(super) since: Millis,
     pub(super) notices: Vec<String>,
@@ -140,6 +149,10 @@ impl Run {
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
             spent: v1::Spent::default(),
+            over_since: None,
+            expiry_said: None,
+            results_bytes: 0,
+            checkpoint_bytes: 0,
             since: Millis(0),
             notices: Vec::new(),
             failing: BTreeSet::new(),
@@ -197,6 +210,8 @@ impl Run {
             begun().filter(|it| !it.to_recompute.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
         self.recomputations.adopt(to_recompute.filter(|key| self.replicas[key].is_finished()).collect());
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
+        self.results_bytes = saved.finished.iter().map(|finished| 2 * finished.bytes).sum();
+        self.checkpoint_bytes = saved.bytes.saturating_sub(self.results_bytes);
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
         self.update_digest();
@@ -217,8 +232,12 @@ impl Run {
     /// Records that this attempt of a replica is stored in this object. Returns false if the attempt is no longer current.
     pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, object: String) -> bool {
         let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
-        let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else { return false };
-        let digest = *digest;
+        let Some(ReplicaPhase::Finished { digest, sealed, .. }) = record.map(|record| &record.phase) else {
+            return false;
+        };
+        let (digest, bytes) = (*digest, sealed.len() as u64);
+        // A replica that is computed again counts twice until the next start.
+        self.results_bytes = self.results_bytes.saturating_add(2 * bytes);
         self.set_phase(key, ReplicaPhase::Stored { digest, object });
         self.update_digest();
         true
@@ -344,6 +363,11 @@ impl Run {
             }
         }
         Ok(needed)
+    }
+
+    /// The bytes that the run takes in the store, about.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.results_bytes.saturating_add(self.checkpoint_bytes)
     }
 
     /// Adds a notice for clients.

@@ -74,6 +74,8 @@ pub(super) struct Session {
     /// Those of the last minute.
     pub(super) recent: Recent,
     pub(super) draining: bool,
+    /// Why it gets no tasks, if an operator wants that.
+    pub(super) cordon: Option<Arc<v1::Cordon>>,
     /// Different tasks that failed here and that no other worker has computed yet, with their runs.
     pub(super) failed: BTreeMap<Digest, RunId>,
     /// Failed tasks that another worker has computed since.
@@ -181,10 +183,16 @@ impl Session {
         self.slots.min(self.assignments.len() as u32)
     }
 
+    /// Whether it gets no more tasks, because it leaves or an operator wants it so.
+    pub(super) fn gets_nothing(&self) -> bool {
+        self.draining || self.cordon.is_some()
+    }
+
     /// Whether it may get another assignment, for a free slot or to wait behind a running one. Nothing waits behind a long
     /// task, or behind one of unknown duration.
     pub(super) fn has_capacity(&self) -> bool {
-        let may = self.tasks_assigned < TASKS_MAX && !self.draining && !(self.on_trial && self.tasks_assigned > 0);
+        let may =
+            self.tasks_assigned < TASKS_MAX && !self.gets_nothing() && !(self.on_trial && self.tasks_assigned > 0);
         let long = || self.assignments.values().filter(|it| it.is_long()).count();
         may && (self.is_idle() || self.assignments.len() + long() < 2 * self.slots as usize)
     }
@@ -292,7 +300,7 @@ impl Sessions {
 
     /// The number of workers that get tasks of this run, and of their slots.
     pub(super) fn serving(&self, run: &Run) -> (u32, u32) {
-        let sessions = self.by_id.values().filter(|session| session.serves(run) && !session.draining);
+        let sessions = self.by_id.values().filter(|session| session.serves(run) && !session.gets_nothing());
         sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
     }
 
@@ -359,6 +367,7 @@ impl Sessions {
 
     pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
         session.group = self.groups.join(id, &session.abilities, session.slots);
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
         self.by_id.insert(id, session);
     }
 
@@ -450,7 +459,7 @@ pub(super) fn session_of(
     if hello.protocol != PROTOCOL {
         let theirs = hello.protocol;
         return Err(format!(
-            "it speaks protocol {theirs} and this coordinator {PROTOCOL}: use the same version of both"
+            "it has wire format {theirs} and this coordinator {PROTOCOL}: `--version` shows it, install builds with the same"
         ));
     }
     if !(1..=SLOTS_MAX).contains(&hello.slots) {
@@ -510,6 +519,7 @@ pub(super) fn session_of(
         tasks_done: 0,
         recent: Recent::default(),
         draining: false,
+        cordon: None,
         failed: BTreeMap::new(),
         failed_here_alone: BTreeMap::new(),
         records: Records::default(),

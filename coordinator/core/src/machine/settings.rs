@@ -60,6 +60,10 @@ pub struct Settings {
     pub replicas_max: u64,
     /// The number of finished and cancelled runs to keep; older ones are deleted. `None` keeps all.
     pub finished_runs_kept: Option<u32>,
+    /// How long ended runs are kept, in milliseconds: see `rules/expiry.rs`. `None` keeps them.
+    pub retain_ms: Option<u64>,
+    /// How many bytes the ended runs of one submitter may take. `None` sets no limit.
+    pub retain_bytes: Option<u64>,
     /// The submitters with another weight than [`WEIGHT`], each once. One with a weight of 200 gets twice as much of the
     /// workers' time as one with 100, if both have enough to compute. From 1 to 10,000.
     pub weights: &'static [(String, u64)],
@@ -134,6 +138,8 @@ impl Default for Settings {
             runs_per_submitter_max: 768,
             replicas_max: 25_000,
             finished_runs_kept: None,
+            retain_ms: None,
+            retain_bytes: None,
             weights: &[],
             slots_kept: 0,
             memory_bytes_max: 2 << 30,

@@ -60,7 +60,9 @@ impl Coordinator {
     /// Writes a sealed checkpoint.
     pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
         // The checkpoint contains all rounds absorbed so far.
-        self.runs.adjust(id).checkpoints.dirty = false;
+        let run = self.runs.adjust(id);
+        run.checkpoints.dirty = false;
+        run.checkpoint_bytes = 2 * bytes.len() as u64;
         self.write(id, Write::Checkpoint { number, bytes }, Pending::Checkpoint);
     }
 
@@ -74,7 +76,7 @@ impl Coordinator {
         let unsaved = run.replicas.unwritten();
         let again = run.trouble.take_writes();
         if run.replicas.finished() == run.replicas.len() && !run.recomputations.are_there() {
-            run.checkpoints.dirty = false;
+            (run.checkpoints.dirty, run.checkpoints.unsaved_since) = (false, None);
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
         if let Some(thread) = checkpoint {

@@ -127,6 +127,8 @@ impl Coordinator {
             (Pending::Checkpoint, Stored::Written(object)) => {
                 let run = self.runs.adjust(id);
                 run.checkpoints.object = object;
+                // Rounds that were absorbed after this checkpoint was sealed are not in it.
+                run.checkpoints.unsaved_since = run.checkpoints.dirty.then_some(run.checkpoints.begun);
                 if matches!(run.presence, Presence::Leaving(_)) {
                     // The run waits only until the rounds absorbed in the meantime are saved.
                     self.save(id);
@@ -339,9 +341,12 @@ impl Coordinator {
         run.orders.take_asked().into_iter().for_each(|(request, what)| self.on_request(request, what));
     }
 
-    /// Handles the store's report about a conviction or a revocation.
+    /// Handles the store's report about a conviction, a revocation or cordons.
     fn on_refusal_stored(&mut self, refusal: Refusal, outcome: Result<Stored, StoreFault>) {
         match (refusal, outcome) {
+            (Refusal::Cordoned { request, end, by }, outcome) => {
+                self.on_cordoned(request, end, &by, outcome.map(drop));
+            }
             (Refusal::Convicted(identity), Ok(_)) => self.facts.note(Fact::Convicted(identity)),
             (Refusal::Revoked(request), Ok(_)) => self.effects.respond(request, Ok(Response::Revoked)),
             // The new leader will find the same difference and convict the identity.

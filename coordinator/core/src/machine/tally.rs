@@ -86,6 +86,8 @@ pub struct Tally {
     pub convictions: u64,
     /// Runs that failed.
     pub runs_failed: u64,
+    /// Ended runs that were deleted because of their age, number or bytes.
+    pub retired: u64,
     /// Sessions that started.
     pub joined: u64,
     /// Sessions that ended normally.
@@ -109,6 +111,8 @@ pub struct Figures {
     pub workers_busy: u64,
     /// Workers with nothing to compute.
     pub workers_idle: u64,
+    /// Workers that get no tasks, because an operator wants it so.
+    pub workers_cordoned: u64,
     /// Workers that are about to leave.
     pub workers_leaving: u64,
     /// Slots of all workers.
@@ -129,6 +133,10 @@ pub struct Figures {
     pub memory_bytes: u64,
     /// Bytes that can be reserved for runs.
     pub memory_bytes_max: u64,
+    /// For each running run, how long there have been rounds that no stored checkpoint has, in milliseconds.
+    pub unsaved_ms: BTreeMap<String, u64>,
+    /// Ended runs whose deletion was announced.
+    pub runs_expiring: u64,
     /// What is used of each limit: its name, what is used, and the limit.
     pub limits: Vec<(&'static str, u64, u64)>,
 }
@@ -140,14 +148,20 @@ impl super::Coordinator {
             tally: self.tally.clone(),
             tasks_ready: self.tasks.ready().values().map(|tasks| tasks.len() as u64).sum(),
             tasks_suspect: self.tasks.suspects().len() as u64,
+            runs_expiring: self.runs.iter().filter(|(_, run)| run.expiry_said.is_some()).count() as u64,
             memory_bytes: self.budget.given(),
             memory_bytes_max: self.settings.memory_bytes_max,
             ..Figures::default()
         };
+        for (_, run) in self.runs.iter().filter(|(_, run)| run.hands_out() || run.checkpoints.unsaved_since.is_some()) {
+            let ms = run.checkpoints.unsaved_since.map_or(0, |since| self.now - since);
+            figures.unsaved_ms.insert(run.name.clone(), ms);
+        }
         figures.tasks_out = self.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
         for (_, session) in self.sessions.iter() {
             let count = match (session.draining, session.assignments.is_empty()) {
                 (true, _) => &mut figures.workers_leaving,
+                _ if session.cordon.is_some() => &mut figures.workers_cordoned,
                 (false, true) => &mut figures.workers_idle,
                 (false, false) => &mut figures.workers_busy,
             };

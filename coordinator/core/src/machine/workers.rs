@@ -24,7 +24,7 @@ impl Coordinator {
         self.sessions.iter().map(|(id, session)| self.worker(id, session)).collect()
     }
 
-    fn worker(&self, id: SessionId, session: &Session) -> v1::Worker {
+    pub(super) fn worker(&self, id: SessionId, session: &Session) -> v1::Worker {
         let history = self.standings.history(&session.identity);
         v1::Worker {
             session: id.0,
@@ -48,6 +48,7 @@ impl Coordinator {
             tasks_last_minute: session.recent.of_last_minute(self.now),
             on_trial: session.on_trial,
             ends: history.map(|history| history.all.message()),
+            cordon: session.cordon.as_deref().cloned(),
             notice: history.and_then(|history| history.notice.clone()).unwrap_or_default(),
         }
     }

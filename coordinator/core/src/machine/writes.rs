@@ -63,12 +63,14 @@ pub(super) struct PendingOrder {
     pub(super) delete: bool,
 }
 
-/// A write that excludes an identity or a token, and belongs to no run.
+/// A write about identities, tokens or workers, which belongs to no run.
 pub(super) enum Refusal {
     /// This identity is convicted once the store has it.
     Convicted(Arc<str>),
     /// A client has revoked an identity or a token.
     Revoked(RequestId),
+    /// A client has set or ended cordons.
+    Cordoned { request: RequestId, end: bool, by: String },
 }
 
 /// All writes without a reported outcome.

@@ -12,6 +12,7 @@ import { get, may, order, starves, state, workerCommand } from "./live.js";
 import { firstOf, resultsOf } from "./results.js";
 import { badge, figures, figuresOf, progress, starving } from "./runs.js";
 import { listSavers } from "./save.js";
+import { tasksOf } from "./tasks.js";
 
 const ARMS = [
   { name: "Arm", value: (arm) => arm.name },
@@ -204,7 +205,7 @@ export function runView(name) {
     attribute(play, "href", address);
   });
   const [notes, codes, choice, remark] = [notices(), hashes(), chooser(name), note(name)];
-  const tiles = figures("tiles");
+  const [tiles, tasks] = [figures("tiles"), tasksOf(name)];
   const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
   const save = listSavers("the arms", () => `${name}-arms`, () => state.runs.get(name)?.arms ?? []);
   const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
@@ -213,7 +214,7 @@ export function runView(name) {
   const body = h("div", null, rest.top, bar.node, banner, message, tiles.node, choice.node, rest.upper,
     h("section", { class: "card", "aria-labelledby": "arms" },
       h("h2", { id: "arms" }, "Arms"), metric, arms.node, save, codes.node),
-    notes.node, rest.lower);
+    tasks.node, notes.node, rest.lower);
   const missing = h("p", { class: "empty" });
   const node = h("div", { class: "inside" }, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Runs")),
     h("div", { class: "row head" }, h("h1", { tabindex: "-1" }, name), mark.node, kind,
@@ -237,5 +238,6 @@ export function runView(name) {
     text(metric, `${run.arms[0]?.primary_metric ?? ""}, mean over ${counted(run.replicas_total, "replica")} in `
       + `${counted(run.arms.length, "arm")}: the newest row of each`);
   }
-  return { node, title: name, end: rest.end, update };
+  const end = () => [rest, tasks].forEach((part) => part.end());
+  return { node, title: name, end, update };
 }

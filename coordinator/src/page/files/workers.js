@@ -2,7 +2,7 @@
 
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
-import { clock, count, counted, duration, number, rate } from "./format.js";
+import { clock, count, counted, duration, moment, number, rate } from "./format.js";
 import { may, now, order, runs, starves, state, workerCommand } from "./live.js";
 import { figures } from "./runs.js";
 import { listSavers } from "./save.js";
@@ -12,6 +12,10 @@ const RATE_DIGITS = 3;
 
 function computes(worker) {
   if (worker.draining) return "leaving";
+  if (worker.cordon) {
+    const busy = worker.tasks_assigned > 0 ? ", still busy" : "";
+    return `cordoned by ${worker.cordon.by} since ${moment(worker.cordon.since)}${busy}`;
+  }
   const computing = worker.runs.length > 0 ? worker.runs.join(", ") : "idle";
   const trial = worker.on_trial ? `${computing}, on trial` : computing;
   return worker.notice ? `${trial}; ${worker.notice}` : trial;

@@ -46,6 +46,24 @@ fn keep(sender: &Sender<Store>, store: Store) {
     sender.send(store).unwrap();
 }
 
+/// A build with a later format of the store has led. An earlier one neither leads nor loads, and says which builds fit.
+#[test]
+fn a_store_of_a_later_format_is_refused() {
+    let objects = Arc::new(Faulty::default());
+    let store = leading(&objects);
+    assert_eq!(store.leader().unwrap().unwrap().format, 1);
+    let later = v1::Leader { who: "x".into(), cluster: vec![7; 16].into(), format: 2, ..v1::Leader::default() };
+    assert!(store.put("leader/000002", &seal(Kind::Epoch, &later.encode_to_vec())).unwrap());
+    let mut earlier = over(&objects);
+    let why = "the store memory has format 2, and this build knows formats up to 1: use a build whose --version shows store \
+               format 2 or higher, or restore a copy from before the upgrade";
+    for fault in [earlier.lead(), earlier.restored().map(drop)] {
+        assert_eq!(fault, Err(StoreFault::Failed(why.into())));
+    }
+    assert_eq!(earlier.load().unwrap_err().to_string(), why);
+    assert_eq!(store.leader().unwrap().unwrap().epoch.number, 2, "nothing was written");
+}
+
 /// A coordinator that took an unreadable record for an empty one would start another cluster, whatever authority this one
 /// has.
 #[test]

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod checked;
+mod cordons;
 mod damage;
 mod faulty;
 mod index;

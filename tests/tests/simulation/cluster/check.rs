@@ -52,6 +52,11 @@ impl Cluster {
         self.outcome.failure.is_some() || (0..self.runs.len()).all(finished)
     }
 
+    /// Whether nothing of any run is left in the store.
+    pub(crate) fn has_no_runs(&self) -> bool {
+        self.runs.iter().all(|(name, _)| self.objects_of(name).is_empty())
+    }
+
     /// Checks the end: the result of one thread, in the views and in the store, without too much work.
     pub(crate) fn check(&mut self, seed: u64) {
         let mut needed = 0;

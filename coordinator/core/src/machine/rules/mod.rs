@@ -2,6 +2,7 @@
 //! one file in this folder and one line in [`Rules::new`]. A rule keeps its own state, reads the coordinator without changing
 //! it, and returns what is to be done ([`Act`]). It does nothing itself.
 
+pub(super) mod expiry;
 pub(super) mod labels;
 mod note;
 mod overdue;
@@ -64,6 +65,8 @@ pub(super) struct Term {
 pub(super) enum Act {
     /// Lose this worker, or make it leave.
     Lose(SessionId, Cause),
+    /// Announce that this run will be deleted, with this sentence.
+    Announce(RunId, String),
     /// Delete this run, for this reason.
     Delete(RunId, String),
 }
@@ -129,6 +132,7 @@ impl Rules {
             Box::new(silence::Silence),
             Box::new(overdue::Overdue),
             Box::new(retention::Retention::default()),
+            Box::new(expiry::Expiry::default()),
         ])
     }
 

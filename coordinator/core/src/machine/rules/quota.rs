@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Look, Proposal, Rule};
+use super::{Look, Proposal, Rule, expiry};
 use crate::machine::{events::Rejection, run::Run, runs::RunId};
 
 /// What is used of a limit: its name, what is used, and the limit.
@@ -19,13 +19,15 @@ pub(in crate::machine) fn used(look: &Look) -> Vec<Used> {
     let settings = look.settings;
     let most = |of: fn(&(u64, u64)) -> u64| each.values().map(of).max().unwrap_or_default();
     let all = |of: fn(&(u64, u64)) -> u64| each.values().map(of).sum();
-    vec![
+    let bytes = expiry::used(look).map(|(used, most)| ("bytes of ended runs of one submitter", used, most));
+    let limits = vec![
         ("runs", all(|(runs, _)| *runs), settings.runs_max as u64),
         ("runs of one submitter", most(|(runs, _)| *runs), settings.runs_per_submitter_max as u64),
         ("replicas", all(|(_, replicas)| *replicas), settings.records_max()),
         ("replicas of one submitter", most(|(_, replicas)| *replicas), settings.records_per_submitter_max()),
         ("workers", look.sessions.len() as u64, settings.sessions_max as u64),
-    ]
+    ];
+    limits.into_iter().chain(bytes).collect()
 }
 
 /// A notice for a submitter who has used four fifths of a limit.

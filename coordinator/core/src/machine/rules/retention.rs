@@ -3,12 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evoxo_proto::v1;
+
 use super::{Act, Look, Ordered, Rule, Term};
 use crate::machine::runs::RunId;
 
 /// A run with this term is not deleted because of its age.
 static TERM: Term =
     Term { name: "keep", values: "yes or no; the default is no", allows: |value| matches!(value, "yes" | "no") };
+
+/// Whether a run's terms keep it.
+pub(super) fn is_pinned(terms: &[v1::Term]) -> bool {
+    terms.iter().any(|term| term.name == TERM.name && term.value == "yes")
+}
 
 /// The position of each ended run in the order in which the runs ended.
 #[derive(Default)]
@@ -25,7 +32,7 @@ impl Rule for Retention {
     }
 
     fn ordered(&mut self, run: RunId, order: &Ordered) {
-        match order.terms.iter().any(|term| term.name == TERM.name && term.value == "yes") {
+        match is_pinned(order.terms) {
             true => self.pinned.insert(run),
             false => self.pinned.remove(&run),
         };

@@ -1,7 +1,10 @@
 //! Tests of single rules of the core. The simulation of whole clusters tests what must always hold.
 
+mod assigned;
 mod attempts;
+mod cordons;
 mod evidence;
+mod expiry;
 mod failures;
 mod labels;
 mod losses;

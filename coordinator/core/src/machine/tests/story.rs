@@ -7,12 +7,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::task::{Shared, SharedCache};
+use evoxo_common::{
+    envelope::{Kind, open},
+    task::{Shared, SharedCache},
+};
 use evoxo_proto::PROTOCOL;
+use prost::Message as _;
 
 use super::*;
 use crate::{
-    names::{object_name, order_name},
+    names::{cordons_name, object_name, order_name},
     prepared::Prepared,
     replicas::Turns,
     saved::Objects,
@@ -101,7 +105,8 @@ impl Story {
         let runs: BTreeSet<String> = runs.collect();
         let saved = runs.iter().filter_map(|run| load(&objects, run, false)).collect();
         let mut story = Self {
-            core: Coordinator::recover_knowing(settings, registry().clone(), saved, convicted),
+            core: Coordinator::recover_knowing(settings, registry().clone(), saved, convicted)
+                .with_cordons(cordons(&objects)),
             now: Millis(0),
             assigned: BTreeMap::new(),
             caches: BTreeMap::new(),
@@ -197,7 +202,9 @@ impl Story {
         if self.fail_deletions && matches!(what, Write::Delete | Write::DropCheckpoints) {
             outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
         }
-        if let (Ok(_), Write::Convict { identity, bytes }) = (&outcome, &what) {
+        if let (Ok(_), Write::Cordons { number, bytes }) = (&outcome, &what) {
+            self.objects.insert(cordons_name(1, *number, bytes), bytes.clone());
+        } else if let (Ok(_), Write::Convict { identity, bytes }) = (&outcome, &what) {
             self.objects.insert(format!("convicted/{identity}"), bytes.clone());
         } else if outcome.is_ok() {
             let bytes = match &what {
@@ -361,6 +368,13 @@ fn shows_only_what_is_stored(effects: &[Effect]) {
 pub(super) fn result_of(task: &Encoded, outcome: Outcome, assignment: u64) -> v1::TaskResult {
     let hash = Bytes::copy_from_slice(&task.hash.0);
     v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: TASK_US, assignment, timed_out: false }
+}
+
+/// The cordons in the newest list.
+fn cordons(objects: &BTreeMap<String, Bytes>) -> Vec<v1::Cordon> {
+    let newest = objects.iter().rfind(|(name, _)| name.starts_with("cordons/"));
+    let body = newest.map(|(_, bytes)| open(Kind::Cordons, bytes).unwrap());
+    body.map(|body| v1::Cordons::decode(body).unwrap().cordons).unwrap_or_default()
 }
 
 fn load(objects: &BTreeMap<String, Bytes>, run: &str, with_states: bool) -> Option<SavedRun> {

@@ -11,7 +11,7 @@ fn invalid_hellos_are_rejected_with_the_reason() {
     let mut story = Story::begin(Settings::default());
     type Change<'a> = &'a dyn Fn(&mut v1::Hello);
     let refused: [(Change<'_>, &str); 7] = [
-        (&|hello| hello.protocol = 9, "protocol 9"),
+        (&|hello| hello.protocol = 9, "wire format 9"),
         (&|hello| hello.slots = 0, "0 slots"),
         (&|hello| hello.slots = 5000, "5000 slots"),
         (&|hello| hello.name = "x".repeat(129), "longer than 128 bytes"),

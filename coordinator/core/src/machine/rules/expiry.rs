@@ -1,0 +1,187 @@
+//! Ended runs are deleted when they are older than a time, or when the ended runs of a submitter take more than a number of
+//! bytes: the oldest first, never one with the term keep=yes, and by bytes never the newest one of a submitter.
+//!
+//! A deletion is announced before it happens: a day before the time has passed (or a fifth of the time, if that is less), or
+//! when the runs take four fifths of the bytes. A run goes an hour after its announcement at the earliest, so nothing
+//! disappears at a start with a new setting, or with a wrong clock, before a person could read of it.
+
+use std::collections::BTreeMap;
+
+use evoxo_common::time::Millis;
+
+use super::{Act, Look, Rule, retention::is_pinned};
+use crate::machine::{run::Run, runs::RunId};
+
+/// How long before the end of its time a deletion is announced at most, in milliseconds.
+const AHEAD_MS_MAX: u64 = 24 * 3_600_000;
+/// How long a run stays after the announcement at least, in milliseconds.
+const GRACE_MS_MAX: u64 = 3_600_000;
+/// The beginning of each announcement. A run that is kept after all loses the notice by it.
+pub(in crate::machine) const ANNOUNCES: &str = "this run will be deleted";
+
+/// How long before the end of its time the deletion of a run is announced.
+fn ahead_ms(retain_ms: u64) -> u64 {
+    AHEAD_MS_MAX.min(retain_ms / 5)
+}
+
+/// How long a run stays after the announcement at least.
+fn grace_ms(look: &Look) -> u64 {
+    look.settings.retain_ms.map_or(GRACE_MS_MAX, |retain_ms| GRACE_MS_MAX.min(ahead_ms(retain_ms)))
+}
+
+/// The runs that may be deleted, the oldest first, each with its age in milliseconds.
+fn ended<'a>(look: &Look<'a>) -> Vec<(RunId, &'a Run, u64)> {
+    let may = |run: &Run| !is_pinned(&run.terms) && !run.orders.is_deleting() && !run.orders.is_writing();
+    let over = look.runs.iter().filter(|(_, run)| may(run));
+    let mut ended: Vec<_> = over.filter_map(|(id, run)| Some((run.over_since?, id, run))).collect();
+    ended.sort_unstable_by_key(|(since, id, _)| (*since, *id));
+    let age_ms = |since: i64| u64::try_from(look.now.0 as i64 - since).unwrap_or_default();
+    ended.into_iter().map(|(since, id, run)| (id, run, age_ms(since))).collect()
+}
+
+/// The bytes of the ended runs of the submitter who has the most, and the limit, if there is one.
+pub(in crate::machine) fn used(look: &Look) -> Option<(u64, u64)> {
+    let most = look.settings.retain_bytes?;
+    let mut each: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, run, _) in ended(look) {
+        *each.entry(&run.submitter).or_default() += run.stored_bytes();
+    }
+    Some((each.into_values().max().unwrap_or_default(), most))
+}
+
+/// A notice for a submitter some of whose ended runs will be deleted.
+pub(in crate::machine) fn near(look: &Look, submitter: &str) -> Option<String> {
+    let mut going =
+        ended(look).into_iter().filter(|(_, run, _)| run.submitter == submitter && run.expiry_said.is_some());
+    let (_, first, _) = going.next()?;
+    let more = going.count();
+    let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!(
+        "ended runs of the same submitter will be deleted, first {}{others}: `evoxo runs --json` has a notice at each",
+        first.name
+    ))
+}
+
+/// A duration for people.
+fn shown(ms: u64) -> String {
+    match ms / 1000 {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7200 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// What is due for a run.
+enum Due {
+    /// It must go, because of its age or its bytes.
+    Gone(String),
+    /// It will have to go.
+    Soon(String),
+    /// Nothing before it has this age, in milliseconds; `None` if nothing depends on its age.
+    Later(Option<u64>),
+}
+
+/// What is due for each run because of its age.
+fn by_age(retain_ms: Option<u64>, age_ms: u64) -> Due {
+    let Some(retain_ms) = retain_ms else { return Due::Later(None) };
+    let kept = shown(retain_ms);
+    match age_ms {
+        _ if age_ms >= retain_ms => Due::Gone(format!("it ended more than {kept} ago")),
+        _ if age_ms + ahead_ms(retain_ms) >= retain_ms => Due::Soon(format!("{kept} after its end")),
+        _ => Due::Later(Some(retain_ms - ahead_ms(retain_ms))),
+    }
+}
+
+/// What is due because of bytes, for a run beside which newer ones take so many.
+fn by_bytes(limit: Option<u64>, newer: u64, bytes: u64) -> Due {
+    let Some(limit) = limit else { return Due::Later(None) };
+    let together = newer.saturating_add(bytes);
+    match newer {
+        // The newest one.
+        0 => Due::Later(None),
+        _ if together > limit => Due::Gone(format!("the ended runs of its submitter take more than {limit} bytes")),
+        _ if together > limit / 5 * 4 => Due::Soon(format!("when the ended runs of its submitter take {limit} bytes")),
+        _ => Due::Later(None),
+    }
+}
+
+/// The rule. It only remembers when something may be due next.
+#[derive(Default)]
+pub(in crate::machine) struct Expiry {
+    due: Option<Millis>,
+}
+
+impl Expiry {
+    fn judge(&mut self, look: &Look) -> Vec<Act> {
+        self.due = None;
+        let (retain_ms, limit) = (look.settings.retain_ms, look.settings.retain_bytes);
+        if retain_ms.is_none() && limit.is_none() {
+            return Vec::new();
+        }
+        let mut newer: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut acts = Vec::new();
+        for (id, run, age_ms) in ended(look).into_iter().rev() {
+            // Each run counts, so that the newest one is known even if it takes nothing.
+            let bytes = run.stored_bytes().max(1);
+            let others = newer.entry(&run.submitter).or_default();
+            let (aged, sized) = (by_age(retain_ms, age_ms), by_bytes(limit, *others, bytes));
+            *others = others.saturating_add(bytes);
+            let said = run.expiry_said;
+            match (aged, sized) {
+                (Due::Gone(why), _) | (_, Due::Gone(why)) => match said {
+                    Some(said) if look.now - said >= grace_ms(look) => acts.push(Act::Delete(id, why)),
+                    Some(said) => self.wake(said + grace_ms(look)),
+                    None => {
+                        let when = format!("in {}, because {why}", shown(grace_ms(look)));
+                        acts.push(announce(id, run, &when));
+                        self.wake(look.now + grace_ms(look));
+                    }
+                },
+                (Due::Soon(when), other) | (other, Due::Soon(when)) => {
+                    if said.is_none() {
+                        acts.push(announce(id, run, &when));
+                    }
+                    // Both a time that comes and one that has been announced.
+                    let (Some(retain_ms), Due::Soon(_) | Due::Later(_)) = (retain_ms, other) else { continue };
+                    self.wake(look.now + retain_ms.saturating_sub(age_ms));
+                }
+                (Due::Later(one), Due::Later(other)) => {
+                    let next = one.or(other).map(|at_ms| look.now + at_ms.saturating_sub(age_ms));
+                    next.into_iter().for_each(|at| self.wake(at));
+                }
+            }
+        }
+        // The oldest first.
+        acts.reverse();
+        acts
+    }
+
+    fn wake(&mut self, at: Millis) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+}
+
+fn announce(id: RunId, run: &Run, when: &str) -> Act {
+    Act::Announce(
+        id,
+        format!(
+            "{ANNOUNCES} {when}: `evoxo fetch {}` saves its results, and submitting it again with --term keep=yes keeps it",
+            run.name
+        ),
+    )
+}
+
+impl Rule for Expiry {
+    fn tick(&mut self, look: &Look) -> Vec<Act> {
+        if self.due.is_some_and(|due| due <= look.now) { self.judge(look) } else { Vec::new() }
+    }
+
+    fn next_wake(&self, _: &Look) -> Option<Millis> {
+        self.due
+    }
+
+    fn turned(&mut self, look: &Look) -> Vec<Act> {
+        self.judge(look)
+    }
+}
