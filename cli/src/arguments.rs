@@ -81,6 +81,8 @@ enum Verb {
     Fork(verb::fork::Arguments),
     /// Find the first round that two builds compute differently
     Bisect(verb::bisect::Arguments),
+    /// Show the ancestors of a champion, and where each of its genes was made
+    Ancestry(verb::ancestry::Arguments),
     /// Print what a paper needs to know about a run: command, version, digest, cost, BibTeX
     Cite(verb::cite::Arguments),
     /// Write a certificate of a run, from which others compute a share of it again
@@ -183,6 +185,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Diff(arguments) => verb::diff::run(&arguments, registry),
         Verb::Fork(arguments) => verb::fork::run(&arguments, registry),
         Verb::Bisect(arguments) => verb::bisect::run(&arguments, registry),
+        Verb::Ancestry(arguments) => verb::ancestry::run(&arguments, registry),
         Verb::Cite(arguments) => verb::cite::run(&arguments, registry),
         Verb::Certify(arguments) => verb::certify::run(&arguments, registry),
         Verb::Challenge(arguments) => verb::challenge::run(&arguments, registry),

@@ -17,6 +17,7 @@ mod cluster;
 mod digests;
 mod directory;
 mod epochs;
+mod family;
 mod file;
 mod history;
 mod html;

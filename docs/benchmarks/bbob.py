@@ -18,13 +18,11 @@ import csv
 import json
 import math
 import random
-import re
 import statistics
 import sys
 import tempfile
 import time
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
@@ -346,72 +344,14 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
     (HERE / "bbob.svg").write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
-def slim(svg: str) -> str:
-    """The same picture in fewer bytes: coordinates to a tenth of a point, and no point on the straight line between its neighbours."""
-
-    def short(number: float) -> str:
-        return re.sub(r"^(-?)0\.", r"\1.", f"{round(number, 1):g}")
-
-    def path(found: "re.Match[str]") -> str:
-        steps = re.findall(r"([A-Za-z])([^A-Za-z]*)", found[1])
-        points = [(letter, tuple(round(float(number), 1) for number in numbers.split())) for letter, numbers in steps]
-        kept: List[Tuple[str, Tuple[float, ...]]] = []
-        for letter, numbers in points:
-            # Two consecutive lines along the same axis.
-            if letter == "L" and len(kept) > 1 and kept[-1][0] == "L" and kept[-2][0] in "LM":
-                before, last = kept[-2][1], kept[-1][1]
-                if any(before[axis] == last[axis] == numbers[axis] for axis in range(2)):
-                    low, high = sorted([before[0] + before[1], numbers[0] + numbers[1]])
-                    if low <= last[0] + last[1] <= high:
-                        kept.pop()
-            if not (letter == "L" and kept and kept[-1][0] in "LM" and kept[-1][1] == numbers):
-                kept.append((letter, numbers))
-        text, last = "", (math.nan, math.nan)
-        for letter, numbers in kept:
-            if letter == "L" and numbers[1] == last[1]:
-                text += "h" + short(numbers[0] - last[0])
-            elif letter == "L" and numbers[0] == last[0]:
-                text += "v" + short(numbers[1] - last[1])
-            elif letter == "L" and not math.isnan(last[0]):
-                text += f"l{short(numbers[0] - last[0])} {short(numbers[1] - last[1])}".replace(" -", "-")
-            else:
-                text += letter + " ".join(f"{number:g}" for number in numbers)
-            last = numbers[-2:] if numbers else (math.nan, math.nan)
-        return f' d="{text}"'
-
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|(?<=<g) id=\"[^\"]*\"", "", svg, flags=re.DOTALL)
-    for number, name in enumerate(sorted(set(re.findall(r' id="([^"]*)"', svg)), key=len, reverse=True)):
-        svg = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\g<1>i{number}", svg)
-    lines = (line for line in re.sub(r' d="([^"]*)"', path, svg).splitlines() if line.strip())
-    places = (re.sub(r'( [xy])="(-?[\d.]+)"', lambda found: f'{found[1]}="{float(found[2]):.1f}"', line) for line in lines)
-    styled = (re.sub(r'(?<=style=")[^"]*', lambda found: re.sub(r"([:;]) ", r"\1", found[0]), line) for line in places)
-    # Groups without attributes say nothing.
-    kept, groups = [], []
-    for line in (line.strip() for line in styled):
-        if re.match("<g[ >]", line):
-            groups.append(line)
-        if line not in ("<g>", "<g/>") and not (line == "</g>" and groups.pop() == "<g>"):
-            kept.append(line)
-    text = "\n".join(kept) + "\n"
-    often = [style for style, count in Counter(re.findall(r' style="([^"]*)"', text)).items() if count > 3]
-    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(often))
-    for number, style in enumerate(often):
-        text = text.replace(f' style="{style}"', f' class="s{number}"')
-    return text.replace("</style>", rules + "</style>", 1)
-
-
 def coco(arguments: argparse.Namespace) -> None:
-    """The table and picture of COCO's own program, which compares with the best of 31 searches of 2009 in its wheel."""
+    """The table of COCO's own program, which compares with the best of 31 searches of 2009 in its wheel."""
     warnings.simplefilter("ignore")
     import cocopp
     from cocopp import bestalg
 
     cocopp.genericsettings.verbose = False
     own = str(arguments.data / "evoxo")
-    with tempfile.TemporaryDirectory() as directory:
-        cocopp.main(f"-o {directory} {own}")
-        [picture] = Path(directory).rglob("pprldmany.svg")
-        (HERE / "bbob-coco.svg").write_text(slim(picture.read_text(encoding="utf-8")), encoding="utf-8")
     archive = Path(cocopp.__file__).parent / "refalgs" / "best2009-bbob.tar.gz"
     best = bestalg.load_reference_algorithm(str(archive), force=True)
     found = {(data.dim, data.funcId): data for data in cocopp.load(own)}

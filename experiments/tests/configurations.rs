@@ -197,7 +197,7 @@ fn templates_are_valid_and_pinned() {
         let short = short_template(kind, &kind.schema.defaults());
         let again = parse(&short, &[]).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(again.hash(), config.hash(), "{}", kind.name);
-        assert!(short.lines().count() <= 80 && short.lines().all(|line| line.len() <= 120), "{short}");
+        assert!(short.lines().count() <= 50 && short.lines().all(|line| line.len() <= 120), "{short}");
     }
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-const PROGRAMS = process.env.EVOXO_PROGRAMS ?? "target/release";
+export const PROGRAMS = process.env.EVOXO_PROGRAMS ?? "target/release";
 const PATIENCE_MS = 120_000;
 
 /** Waits until `holds` returns a true value, and returns it. `what` completes the sentence "waiting until". */

@@ -54,16 +54,34 @@ who = "benchmark"
 who = "alpha-beta:2"
 `;
 
+const SEARCH = `experiment = "evolve"
+replicas = 5
+[settings]
+problem = "rosenbrock"
+length = 8
+evaluations = 4000
+[arms."CMA-ES"]
+algorithm = "cma-es"
+[arms."genetic algorithm"]
+algorithm = "ga"
+`;
+const FRONTS = `experiment = "evolve"
+replicas = 5
+[settings]
+problem = "zdt1"
+algorithm = "nsga2"
+evaluations = 4000
+`;
+const RUNS = Object.entries({ tables: TABLES, wide: WIDE, networks: NETWORKS, league: LEAGUE, search: SEARCH,
+  fronts: FRONTS });
+
 before(async () => {
   await begin();
   cluster.worker("ant");
   cluster.worker("bee");
-  await cluster.evoxo("submit", file("tables.toml", TABLES));
-  await cluster.evoxo("submit", file("wide.toml", WIDE));
-  await cluster.evoxo("submit", file("networks.toml", NETWORKS));
-  await cluster.evoxo("submit", file("league.toml", LEAGUE));
+  for (const [name, text] of RUNS) await cluster.evoxo("submit", file(`${name}.toml`, text));
   const over = async (name) => (await cluster.run(name)).state === "finished";
-  for (const name of ["tables", "wide", "networks", "league"]) await until(`${name} ends`, () => over(name));
+  for (const [name] of RUNS) await until(`${name} ends`, () => over(name));
 });
 
 after(end);
@@ -82,6 +100,30 @@ async function taken(name, hash, ready, height) {
   }
   await tab.context().close();
 }
+
+test("all runs", () => taken("runs", "#/", async (tab) => {
+  await tab.getByRole("button", { name: "Close the tour" }).click();
+  await tab.locator(".runs tbody tr").nth(RUNS.length - 1).waitFor();
+  const verdicts = tab.locator(".runs td.result");
+  await until("the verdicts are here", async () => (await verdicts.allTextContents()).every((text) => text.length > 20));
+}, 620));
+
+test("the candidates of a search", () => taken("search", "#/runs/search", async (tab) => {
+  await tab.getByRole("region", { name: "Candidates" }).getByLabel("Arm").selectOption("genetic algorithm");
+  await tab.getByRole("heading", { name: "Candidates" }).evaluate((node) => node.scrollIntoView({ block: "start" }));
+  await tab.evaluate(() => scrollBy(0, -80));
+  await tab.getByRole("heading", { name: "Which genes matter" }).waitFor();
+}, 720));
+
+test("the fronts of a search with two objectives", () => taken("fronts", "#/runs/fronts", async (tab) => {
+  await tab.locator(".drawn").first().evaluate((node) => node.scrollIntoView({ block: "end" }));
+}, 760));
+
+test("a board for the wall", () => taken("wall", "#/wall/tic-tac-toe", async (tab) => {
+  await tab.locator(".opponents button").nth(1).waitFor();
+  await tab.locator(".layers").getByRole("button", { name: "a1" }).click();
+  await tab.locator(".status").getByText("Your move, X.").waitFor();
+}, 640));
 
 test("a run", () => taken("run", "#/runs/tables", async (tab) => {
   await tab.locator("path.line.c2").first().waitFor();

@@ -330,6 +330,34 @@ test("champions are offered if the list of runs arrives after the players", asyn
   await tab.context().close();
 });
 
+test("the wall offers the strongest player and the best champion of each kind of experiment", async () => {
+  const tab = await open("#/play");
+  await tab.getByRole("link", { name: "A large board for a wall or a classroom" }).click();
+  await status(tab, "Your move, X.");
+  const opponents = tab.locator(".opponents button");
+  await until("a champion is offered", async () => (await opponents.count()) === 2);
+  assert.deepEqual(await opponents.locator("strong").allTextContents(), ["Perfect", "tables"]);
+  await cell(tab, "a1").click();
+  const ended = async () => /(You win!|You lose\.|A draw\.)$/.test(await tab.locator(".status").textContent());
+  const mine = async () => /Your move, X\.$/.test(await tab.locator(".status").textContent());
+  for (const name of ["a2", "c2", "b3", "c3", "b1", "c1", "a3", "b2"]) {
+    await until("it answers", async () => (await ended()) || mine());
+    const place = cell(tab, name);
+    if ((await ended()) || (await place.getAttribute("aria-disabled")) === "true") continue;
+    await place.click();
+    await until("it is played", async () => (await place.getAttribute("class")).includes("isX"));
+  }
+  await until("the end is counted", async () => !/won 0, drew 0, lost 0/.test(await opponents.first().textContent()));
+  assert.match(await opponents.first().textContent(), /Visitors won 0, drew (1, lost 0|0, lost 1)$/);
+  await opponents.last().click();
+  await status(tab, /Your move, [XO]\./);
+  assert.deepEqual(await opponents.evaluateAll((all) => all.map((one) => one.ariaPressed)), ["false", "true"]);
+  await tab.context().close();
+  await allAccessible("the wall", "#/wall/tic-tac-toe", async (other) => {
+    await other.locator(".opponents button").nth(1).waitFor();
+  });
+});
+
 test("another game keeps the kind of the opponent", async () => {
   const tab = await open("#/play/tic-tac-toe?x=you&o=tables/0/0");
   await status(tab, "Your move, X.");

@@ -1,9 +1,9 @@
-// Converts PNG pictures to a palette of 64 colours. They take a third of the bytes; for text and lines the difference is invisible.
+// Converts PNG pictures to a palette of 32 colours. They take a third of the bytes; for text and lines the difference is invisible.
 
 import { deflateSync, inflateSync, crc32 } from "node:zlib";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const COLOURS_MAX = 64;
+const COLOURS_MAX = 32;
 
 /** The chunks of a PNG, with their names and contents. */
 function* chunks(png) {

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub(crate) mod access;
+pub(crate) mod ancestry;
 pub(crate) mod bench;
 pub(crate) mod best;
 pub(crate) mod bisect;

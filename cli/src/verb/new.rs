@@ -22,9 +22,9 @@ pub(crate) struct Arguments {
     /// Give a setting this value in the file, and leave out settings that belong to other values; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair, requires = "kind")]
     settings: Vec<(String, String)>,
-    /// Print about a screen: a line for each setting
+    /// Explain all settings at length
     #[arg(long, requires = "kind")]
-    short: bool,
+    all: bool,
     /// Print JSON: {"kind", "file"}, or a list of {"kind", "summary"}
     #[arg(long)]
     json: bool,
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             })?;
             let set = |values: Values, (name, value): &(String, String)| values.set(name, value.trim_matches('"'));
             let settings = arguments.settings.iter().try_fold(kind.schema.defaults(), set).map_err(usage)?;
-            let text = if arguments.short { short_template(kind, &settings) } else { template(kind, &settings) };
+            let text = if arguments.all { template(kind, &settings) } else { short_template(kind, &settings) };
             match as_json {
                 true => writeln!(out, "{}", json!({"kind": kind.name, "file": text}))?,
                 false => write!(out, "{text}")?,

@@ -67,7 +67,11 @@ fn framed(config: &Config, result: &Value, said: &str) -> String {
 /// The sentence for a run whose results say nothing more.
 #[must_use]
 pub fn extent_alone(config: &Config, result: &Value) -> String {
-    format!("{}, {}.", extent(config), state(result))
+    match state(result) {
+        // The caution before it has said so.
+        UNFINISHED => format!("{}.", extent(config)),
+        state => format!("{}, {state}.", extent(config)),
+    }
 }
 
 /// What must be known before the sentence is read: that the run is unfinished or in doubt.
@@ -76,9 +80,12 @@ fn caution(config: &Config, result: &Value) -> String {
         UNFINISHED => {
             let (all, done) = (config.arms.len() as u64 * u64::from(config.replicas), replicas(result));
             let done = done.filter(|replica| replica["finished"] == true).count();
-            match done as u64 == all {
-                true => "The run is not finished: its last rounds are still checked, or not stored yet. ".into(),
-                false => format!("The run is not finished: {done} of {} replicas are. ", thousands(all)),
+            match done as u64 {
+                0 => "No replica is finished yet. ".into(),
+                done if done == all => {
+                    "The run is not finished: its last rounds are still checked, or not stored yet. ".into()
+                }
+                done => format!("The run is not finished: {done} of {} replicas are. ", thousands(all)),
             }
         }
         IN_DOUBT => "The results are in doubt: a worker computed wrongly. ".into(),

@@ -269,8 +269,8 @@ pub(super) fn no_arm(name: &str, there: &[&str]) -> String {
     }
 }
 
-/// A commented file with these settings, to start a new experiment from. Settings that belong only to other choices, such as
-/// those of another algorithm, are left out.
+/// A file with these settings that explains each of them at length. Settings that belong only to other choices, such as those
+/// of another algorithm, are left out.
 #[must_use]
 pub fn template(kind: &Kind, settings: &Values) -> String {
     let schema = kind.schema;
@@ -301,50 +301,72 @@ pub fn template(kind: &Kind, settings: &Values) -> String {
     text
 }
 
-/// The same file as [`template`] on about a screen: a line for each setting, with the beginning of what it means. A list of
-/// tables without entries has an example.
+/// The same experiment as that of [`template`] on about a screen, to start a new one from: a line for each setting, with the
+/// beginning of what it means. Settings that few people change are left out. A list of tables without entries has an example.
 #[must_use]
 pub fn short_template(kind: &Kind, settings: &Values) -> String {
     let mut text = format!("experiment = \"{}\"\nseed = 1\nreplicas = 20\n\n[settings]\n", kind.name);
-    let (mut plain, mut lists) = (Vec::new(), String::new());
+    let (mut plain, mut lists, mut left_out) = (Vec::new(), String::new(), 0);
     for (field, value) in settings.iter().filter(|(field, _)| settings.is_chosen(field)) {
         match (value, field.shape) {
             (Value::List(entries), Shape::List { schema, .. }) if entries.is_empty() => {
-                let line = |field: &Field| format!("# {} = {}\n", field.name, usual(field));
-                let example: String = schema.fields().iter().map(line).collect();
-                lists += &format!("\n{}# [[{}]]\n{example}", comment(field.doc), field.name);
+                let comment_of = |field: &'static Field| (format!("# {} = {}", field.name, usual(field)), field);
+                let example: Vec<_> = schema.fields().iter().map(comment_of).collect();
+                lists += &format!("\n{}# [[{}]]\n{}", comment(field.doc), field.name, beside(&example));
             }
             (Value::List(entries), _) => {
-                let line = |(field, value): (&Field, &Value)| format!("{} = {value}\n", field.name);
-                let entry =
-                    |entry: &Values| format!("\n[[{}]]\n{}", field.name, entry.iter().map(line).collect::<String>());
-                lists += &entries.iter().map(entry).collect::<String>();
+                for entry in entries {
+                    let lines: Vec<_> = entry.iter().map(line).collect();
+                    lists += &format!("\n[[{}]]\n{}", field.name, beside(&lines));
+                }
             }
-            (value, _) => plain.push((format!("{} = {value}", field.name), field)),
+            (value, _) if kind.schema.rare.contains(&field.name) && value.to_string() == usual(field) => left_out += 1,
+            (value, _) => plain.push(line((field, value))),
         }
     }
-    let width = plain.iter().map(|(line, _)| line.len()).filter(|length| *length <= SETTING_LETTERS).max().unwrap_or(0);
-    for (line, field) in plain {
-        let room = LINE_LETTERS.saturating_sub(line.len().max(width) + 4);
-        let (first, choices) = (field.doc.split(". ").next().unwrap_or_default().trim_end_matches('.'), choices(field));
-        text += format!("{line:<width$}  # {}", cut(&format!("{first}{choices}"), room)).trim_end();
-        text.push('\n');
-    }
-    text + &lists
+    text += &(beside(&plain) + &lists);
+    let which = match left_out {
+        0 => "all settings".into(),
+        _ => format!("these settings and {left_out} more"),
+    };
+    text + "\n" + &comment(&format!("`evoxo new {} --all` explains {which}.", kind.name))
 }
 
 /// The most letters of a line of a short file, and those of a setting beside which comments begin in one column.
-const LINE_LETTERS: usize = 100;
+const LINE_LETTERS: usize = 110;
 const SETTING_LETTERS: usize = 34;
 
-/// The possible values of a setting that is a choice, for the end of a sentence.
-fn choices(field: &Field) -> String {
-    match field.shape {
-        Shape::Choice(choices) => {
-            format!(": {}", choices.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", "))
-        }
-        _ => String::new(),
+/// A setting with its value as a line of a file.
+fn line<'a>((field, value): (&'a Field, &Value)) -> (String, &'a Field) {
+    (format!("{} = {value}", field.name), field)
+}
+
+/// Lines of a file, each with the beginning of what it means beside it.
+fn beside(lines: &[(String, &Field)]) -> String {
+    let width = lines.iter().map(|(line, _)| line.len()).filter(|length| *length <= SETTING_LETTERS).max().unwrap_or(0);
+    let explained = |(line, field): &(String, &Field)| {
+        let room = LINE_LETTERS.saturating_sub(line.len().max(width) + 4);
+        format!("{}\n", format!("{line:<width$}  # {}", brief(field, room)).trim_end())
+    };
+    lines.iter().map(explained).collect()
+}
+
+/// The first sentence about a setting, or its beginning, with the words that the setting may be.
+fn brief(field: &Field, letters_max: usize) -> String {
+    let doc = field.doc.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let mut text = doc.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+    if let Shape::Choice(choices) = field.shape {
+        text += ": ";
+        text += &choices.iter().map(|(word, _)| *word).collect::<Vec<&str>>().join(", ");
+    } else if let Some(clause) = text.find([':', ';', '(']).filter(|_| text.chars().count() > letters_max) {
+        text.truncate(clause);
     }
+    if text.chars().count() <= letters_max {
+        return text.trim_end().to_owned();
+    }
+    let fits = |(place, _): &(usize, &str)| text[..*place].chars().count() + 4 <= letters_max;
+    let end = text.match_indices(' ').filter(fits).last().map_or(0, |(place, _)| place);
+    format!("{} ...", &text[..end])
 }
 
 /// The default of a setting as a file has it.
@@ -356,21 +378,12 @@ fn usual(field: &Field) -> String {
     }
 }
 
-/// A text on one line with at most this many letters.
-fn cut(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some(_) => line.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
-        None => line,
-    }
-}
-
 /// A comment that says how to see the settings of another choice, if this setting is one that chooses.
 fn choice(kind: &Kind, field: &Field) -> String {
     if kind.schema.chooser != Some(field.name) {
         return String::new();
     }
-    let other = format!("evoxo new {} --set {}=NAME", kind.name, field.name);
+    let other = format!("evoxo new {} --all --set {}=NAME", kind.name, field.name);
     comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another choice."))
 }
 

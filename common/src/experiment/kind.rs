@@ -7,7 +7,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{
-    Arm, Column, Config, Experiment, Publication, Replica, Row as _, Told,
+    Arm, Column, Config, Experiment, Lineage, Publication, Replica, Row as _, Told,
     running::{Restored, Running},
 };
 use crate::{
@@ -226,6 +226,8 @@ pub struct Kind {
     pub own_end: Option<&'static str>,
     /// [`Experiment::MAY_CHANGE`].
     pub may_change: &'static [&'static str],
+    /// [`Experiment::LINEAGE`].
+    pub lineage: Option<Lineage>,
     /// [`Experiment::SOURCES`].
     pub sources: &'static [Publication],
     /// [`Experiment::rounds`].
@@ -271,6 +273,7 @@ impl Kind {
             complete: E::COMPLETE,
             own_end: E::OWN_END,
             may_change: E::MAY_CHANGE,
+            lineage: E::LINEAGE,
             sources: E::SOURCES,
             rounds: |values| E::rounds(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),

@@ -5,6 +5,7 @@
 //! [`Kind::of`] makes the kind a value, for all code that does not know the type. [`Replica`] is a replica of any kind
 //! between two rounds, [`crate::local`] runs them all on one thread, and a cluster is only a faster way to do the same.
 
+mod birth;
 mod chain;
 mod compared;
 mod config;
@@ -41,6 +42,7 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+pub use birth::{Birth, Lineage, Origin};
 pub use chain::{Link, ResultDigest};
 pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, short_template, template};
@@ -116,6 +118,9 @@ pub trait Experiment: Send + Sync + Sized + 'static {
     /// can be [restored](Self::restore) in the same state, and saves it as the same bytes.
     const MAY_CHANGE: &'static [&'static str] = &[];
 
+    /// What the genes of [births](Self::births) mean, if individuals have parents.
+    const LINEAGE: Option<Lineage> = None;
+
     /// The publications that the kind implements, for those who cite a run.
     const SOURCES: &'static [Publication] = &[];
 
@@ -190,6 +195,12 @@ pub trait Experiment: Send + Sync + Sized + 'static {
     /// The present candidates, the champion first. Each has a value for each of the [quantities](Self::quantities).
     fn candidates(&self) -> Vec<Candidate> {
         Vec::new()
+    }
+
+    /// The individuals that the next round evaluates for the first time, in order, and the mark of the champion so far, if the
+    /// kind has a [lineage](Self::LINEAGE).
+    fn births(&self) -> (Vec<Birth>, Option<u64>) {
+        (Vec::new(), None)
     }
 
     /// Undoes what only the end of a shorter run added. The shorter run had a smaller value of a setting that makes runs longer

@@ -7,7 +7,7 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{
-    Arm, Config, Kind, Saved,
+    Arm, Birth, Config, Kind, Saved,
     chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
     ends::Watch,
     running::Running,
@@ -306,6 +306,13 @@ impl Replica {
         self.experiment.candidates()
     }
 
+    /// The individuals that the next round evaluates for the first time, in order, and the mark of the champion so far; none
+    /// if the kind has no [lineage](super::Kind::lineage).
+    #[must_use]
+    pub fn births(&self) -> (Vec<Birth>, Option<u64>) {
+        self.experiment.births()
+    }
+
     fn signed(&self, mut card: Card, digest: &str) -> Card {
         let entries: [(&str, Value); 4] = [
             ("experiment", self.kind.name.into()),
@@ -368,6 +375,10 @@ mod tests {
 
         fn sheet(&self) -> Option<Sheet> {
             None
+        }
+
+        fn births(&self) -> (Vec<Birth>, Option<u64>) {
+            unreachable!()
         }
 
         fn candidates(&self) -> Vec<Candidate> {

@@ -15,6 +15,8 @@ pub struct Schema {
     pub summary: &'static str,
     /// The settings; see [`Schema::fields`].
     pub fields: fn() -> &'static [Field],
+    /// The settings that few people change: a short file leaves them out where they have their defaults.
+    pub rare: &'static [&'static str],
     /// The setting that chooses which settings of an included schema apply, if this schema includes another one.
     pub chooser: Option<&'static str>,
     /// Checks that involve several fields. Each problem is the name of the field to change, and a sentence.

@@ -172,7 +172,10 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// values, `when OTHER not ["0"]` only if it has a different one. Several conditions are joined by `and`; `when OTHER is
 /// (words())` computes the values. If a file gives the setting where it has no effect, a note says so.
 ///
-/// After `check` and `notes`, `includes(own: OTHERS, before slice, chosen by side)` includes the settings of the schema
+/// After `check` and `notes`, `rare(slice)` leaves settings out of the short file of `evoxo new` where they have their
+/// defaults.
+///
+/// After these, `includes(own: OTHERS, before slice, chosen by side)` includes the settings of the schema
 /// `OTHERS`, before the schema's own setting `slice`; `side` chooses which of them apply. Their values are in the struct's
 /// field `own`, and `Name::own(NAME)` names one of them.
 ///
@@ -187,6 +190,7 @@ macro_rules! settings {
         }
         $(check($check:expr))?
         $(notes($notes:expr))?
+        $(rare($($rare:ident),+ $(,)?))?
         $(includes($included:ident: $others:expr, before $before:ident, chosen by $chooser:ident))?
     ) => {
         $(#[doc = $summary])+
@@ -227,6 +231,7 @@ macro_rules! settings {
                 });
                 &FIELDS
             },
+            rare: &[ $( $( $name::$rare.text() ),+ )? ],
             chooser: { let chooser: &[&str] = &[ $( $name::$chooser.text() )? ]; chooser.first().copied() },
             check: |values| {
                 let checks: &[fn(&$settings) -> Vec<($name, String)>] = &[$($check)?];

@@ -2,7 +2,7 @@
 //! loaded run.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -49,16 +49,11 @@ pub(super) fn start_store(
     superseded: Arc<watch::Sender<Option<String>>>,
     meters: Arc<Meters>,
 ) -> StoreOrders {
-    let (orders, received) = mpsc::channel::<(WriteId, String, Write)>();
+    let (orders, received) = mpsc::channel();
     spawn("store", move || {
-        // A write that was received and does not belong to the writes before it.
-        let mut next = None;
+        let mut queue = Queue { received, waiting: VecDeque::new() };
         loop {
-            let order = match (next.take(), store.epoch()) {
-                (Some(order), _) => Ok(order),
-                (None, Some(_)) => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                (None, None) => received.recv_timeout(LEAD_PAUSE),
-            };
+            let order = queue.next(store.epoch().is_some());
             let Ok((write, run, what)) = order else {
                 if order.is_err_and(|why| why == RecvTimeoutError::Disconnected) {
                     return;
@@ -73,7 +68,7 @@ pub(super) fn start_store(
                 continue;
             };
             let mut writes = vec![(write, what)];
-            next = gather(&run, &mut writes, &received);
+            queue.gather(&run, &mut writes);
             let began = Instant::now();
             let (ids, whats): (Vec<WriteId>, Vec<Write>) = writes.into_iter().unzip();
             let outcomes = match whats.as_slice() {
@@ -109,24 +104,49 @@ pub(super) fn start_store(
     orders
 }
 
-/// If the only write is a finished replica, adds those that wait behind it and belong to the same run: they are written
-/// together. Returns the first write that waits and is none of these.
-fn gather(
-    run: &str,
-    writes: &mut Vec<(WriteId, Write)>,
-    received: &mpsc::Receiver<(WriteId, String, Write)>,
-) -> Option<(WriteId, String, Write)> {
-    let bytes_of = |write: &Write| if let Write::Finished { bytes, .. } = write { Some(bytes.len()) } else { None };
-    let mut bytes = bytes_of(&writes[0].1)?;
-    while writes.len() < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
-        let next = received.try_recv().ok()?;
-        match bytes_of(&next.2).filter(|_| next.1 == run) {
-            Some(more) => bytes += more,
-            None => return Some(next),
+/// The writes that wait for the store's thread.
+struct Queue {
+    received: mpsc::Receiver<(WriteId, String, Write)>,
+    waiting: VecDeque<(WriteId, String, Write)>,
+}
+
+impl Queue {
+    /// Waits for the next write; if this coordinator does not lead yet, only for a moment.
+    fn next(&mut self, leads: bool) -> Result<(WriteId, String, Write), RecvTimeoutError> {
+        if self.waiting.is_empty() {
+            let first = match leads {
+                true => self.received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.received.recv_timeout(LEAD_PAUSE),
+            };
+            self.waiting.push_back(first?);
         }
-        writes.push((next.0, next.2));
+        self.waiting.extend(self.received.try_iter());
+        let place = self.urgent().unwrap_or(0);
+        Ok(self.waiting.remove(place).expect("a write waits there"))
     }
-    None
+
+    /// The place of the first order. A client waits for it, so it does not wait for checkpoints and results that wait too. Only
+    /// the deletion of an earlier run of the same name must come first.
+    fn urgent(&self) -> Option<usize> {
+        let is_order = |what: &Write| matches!(what, Write::Order { .. } | Write::Revoke { .. });
+        let place = self.waiting.iter().position(|(_, _, what)| is_order(what))?;
+        let (_, run, _) = &self.waiting[place];
+        let is_before = |(_, other, what): &(WriteId, String, Write)| other == run && *what == Write::Delete;
+        (!self.waiting.range(..place).any(is_before)).then_some(place)
+    }
+
+    /// If the only write is a finished replica, adds those that wait behind it and belong to the same run: they are written
+    /// together.
+    fn gather(&mut self, run: &str, writes: &mut Vec<(WriteId, Write)>) {
+        let bytes_of = |write: &Write| if let Write::Finished { bytes, .. } = write { Some(bytes.len()) } else { None };
+        let Some(mut bytes) = bytes_of(&writes[0].1) else { return };
+        while writes.len() < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
+            let next = self.waiting.front().filter(|(_, other, _)| other == run);
+            let Some(more) = next.and_then(|(_, _, what)| bytes_of(what)) else { return };
+            bytes += more;
+            writes.extend(self.waiting.pop_front().map(|(write, _, what)| (write, what)));
+        }
+    }
 }
 
 fn tell_led(store: &Store, led: &watch::Sender<Option<(Epoch, Cluster)>>) {
@@ -229,5 +249,48 @@ impl RunThreads {
     /// Ends a thread and drops its replicas.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.jobs.remove(&thread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// The names of the runs, in the order in which their writes are carried out.
+    fn carried_out(writes: &[(&str, Write)]) -> Vec<String> {
+        let (orders, received) = mpsc::channel();
+        for (number, (run, what)) in writes.iter().enumerate() {
+            orders.send((WriteId(number as u64), (*run).to_owned(), what.clone())).unwrap();
+        }
+        drop(orders);
+        let mut queue = Queue { received, waiting: VecDeque::new() };
+        let mut done = Vec::new();
+        while let Ok((write, run, what)) = queue.next(true) {
+            let mut writes = vec![(write, what)];
+            queue.gather(&run, &mut writes);
+            done.push(format!("{run} {}", writes.iter().map(|(id, _)| id.0.to_string()).collect::<Vec<_>>().join("+")));
+        }
+        done
+    }
+
+    #[test]
+    fn orders_go_first_and_replicas_together() {
+        let order = || Write::Order { bytes: Bytes::new() };
+        let finished = |ordinal| Write::Finished { ordinal, bytes: Bytes::new() };
+        let checkpoint = || Write::Checkpoint { number: 1, bytes: Bytes::new() };
+        let writes = [
+            ("a", finished(0)),
+            ("a", finished(1)),
+            ("b", finished(0)),
+            ("a", checkpoint()),
+            ("a", order()),
+            ("c", order()),
+        ];
+        assert_eq!(carried_out(&writes), ["a 4", "c 5", "a 0+1", "b 2", "a 3"]);
+        // A new run has the name of a run that is being deleted.
+        let writes = [("b", checkpoint()), ("a", Write::Delete), ("a", order()), ("c", order())];
+        assert_eq!(carried_out(&writes), ["b 0", "a 1", "a 2", "c 3"].map(String::from));
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open};
 use object_store::path::Path;
 
-use super::{Reader, Store, answer, disk::Otherwise, objects::Found};
+use super::{Reader, Store, answer, disk::Waits, objects::Found};
 use crate::{
     core::{Mended, StoreFault, Stored, Write},
     names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_name, object_named},
@@ -24,7 +24,7 @@ impl Store {
         // Both are written at the same time, so the copy costs hardly any time on a disk or a bucket.
         let objects: Vec<String> = both.iter().map(|name| format!("runs/{run}/{name}")).collect();
         let created: Vec<(&str, &Bytes)> = objects.iter().map(|object| (object.as_str(), bytes)).collect();
-        let created = self.put_all(&created, Otherwise::Create);
+        let created = self.put_all(&created, Waits::Twice);
         self.end_write(both.into_iter().zip(objects).zip(created), bytes)
     }
 
@@ -86,7 +86,7 @@ impl Store {
             .iter()
             .flat_map(|(_, bytes, both)| both.iter().map(move |(object, _)| (object.as_str(), *bytes)))
             .collect();
-        let mut created = self.put_all(&objects, Otherwise::Create).into_iter();
+        let mut created = self.put_all(&objects, Waits::Twice).into_iter();
         let mut outcomes = Vec::with_capacity(each.len());
         for (name, bytes, both) in each {
             let both = both.into_iter().map(|(object, name)| (name, object)).zip(created.by_ref());

@@ -1,9 +1,8 @@
 //! Several objects created at once, in a store that is a directory.
 //!
-//! On a disk the time of a write is the time of its syncs. An object is stored once its bytes and its name are synced, and the
-//! name must not come first, because a power failure would leave an object without its bytes. So the bytes of all objects are
-//! written under staging names and synced at the same time, then the objects get their names, and then their directories are
-//! synced at the same time. So any number of objects wait for two syncs.
+//! On a disk the time of a write is the time of its syncs. An object is stored once its bytes and its name are synced.
+//! The bytes of all objects are written under staging names, and the objects get their names by links. [`Waits`] says when
+//! the syncs come. All syncs of one kind are waited for at the same time, so any number of objects wait for one or two syncs.
 //!
 //! The names of staging files are those of `object_store`, so listings do not show them, and a new leader removes those that a
 //! killed process leaves.
@@ -23,38 +22,46 @@ const SYNCED_EACH_MAX: usize = 8;
 /// How many names of staging files are tried.
 const STAGED_MAX: usize = 64;
 
-/// What becomes of an object whose predecessor in the list could not be created.
+/// For which syncs a write waits, and what becomes of the objects after one that could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Otherwise {
-    /// It is created all the same.
-    Create,
-    /// It is not created.
-    Stop,
+pub(super) enum Waits {
+    /// First for the bytes, then for the names: a power failure leaves no name without its bytes. Each object is created
+    /// whatever becomes of the others.
+    Twice,
+    /// For bytes and names at the same time: a power failure before the end may leave names without their bytes, and readers
+    /// must take such objects for ones that were never stored. The objects after one that could not be created are not
+    /// created.
+    Once,
 }
 
 /// Creates objects, by their names in the store, if no object has the name. For each, returns whether it was created; `false`
-/// if the name is taken.
-pub(super) fn create(root: &Path, objects: &[(&str, &Bytes)], otherwise: Otherwise) -> Vec<io::Result<bool>> {
+/// if the name is taken. After a failed sync an object may have its name although an error is returned.
+pub(super) fn create(root: &Path, objects: &[(&str, &Bytes)], waits: Waits) -> Vec<io::Result<bool>> {
     let mut changed = BTreeSet::new();
-    let mut staged: Vec<io::Result<Staged>> =
+    let staged: Vec<io::Result<Staged>> =
         objects.iter().map(|(name, bytes)| Staged::write(root.join(name), bytes, &mut changed)).collect();
     let files: Vec<&File> = staged.iter().flatten().map(|staged| &staged.file).collect();
     // If one sync fails, it is unknown which bytes are on the disk.
-    let synced = sync(&files);
+    let mut synced = if waits == Waits::Twice { sync_bytes(&files) } else { Ok(()) };
     let mut stops = false;
     let mut outcomes = Vec::with_capacity(objects.len());
-    for staged in staged.drain(..) {
-        let named = staged.and_then(|staged| match &synced {
-            Err(why) => Err(again(why)),
-            Ok(()) if stops => Err(io::Error::other("the object before it was not created")),
-            Ok(()) => staged.name(),
-        });
-        stops |= otherwise == Otherwise::Stop && !matches!(named, Ok(true));
+    for staged in &staged {
+        let named = match (staged, &synced) {
+            (Err(why), _) | (_, Err(why)) => Err(again(why)),
+            (Ok(_), Ok(())) if stops => Err(io::Error::other("the object before it was not created")),
+            (Ok(staged), Ok(())) => staged.name(),
+        };
+        stops |= waits == Waits::Once && !matches!(named, Ok(true));
         outcomes.push(named);
     }
-    let unsynced = sync_directories(changed);
+    let unsynced;
+    (synced, unsynced) = match waits {
+        Waits::Twice => (Ok(()), sync(&[], &changed).1),
+        Waits::Once => sync(&files, &changed),
+    };
     for ((name, _), outcome) in objects.iter().zip(&mut outcomes) {
-        if let Some((_, why)) = unsynced.iter().find(|(directory, _)| root.join(name).starts_with(directory)) {
+        let directory = unsynced.iter().find(|(directory, _)| root.join(name).starts_with(directory));
+        if let Some(why) = synced.as_ref().err().or(directory.map(|(_, why)| why)) {
             *outcome = Err(again(why));
         }
     }
@@ -123,14 +130,37 @@ fn again(error: &io::Error) -> io::Error {
 }
 
 /// Syncs the bytes of files at the same time.
-fn sync(files: &[&File]) -> io::Result<()> {
+fn sync_bytes(files: &[&File]) -> io::Result<()> {
     if files.len() > SYNCED_EACH_MAX && sync_all_around(files)? {
         return Ok(());
     }
-    for some in files.chunks(SYNCED_EACH_MAX) {
-        at_once(some, |file| file.sync_all()).into_iter().collect::<io::Result<()>>()?;
+    sync(files, &BTreeSet::new()).0
+}
+
+/// Syncs files and directories at the same time. Returns the first failure of a file, and the directories that could not be
+/// synced.
+fn sync(files: &[&File], directories: &BTreeSet<PathBuf>) -> (io::Result<()>, BTreeMap<PathBuf, io::Error>) {
+    enum Part<'a> {
+        Bytes(&'a File),
+        Names(&'a Path),
     }
-    Ok(())
+    let files_then_directories: Vec<Part> = files
+        .iter()
+        .map(|file| Part::Bytes(file))
+        .chain(directories.iter().map(|directory| Part::Names(directory)))
+        .collect();
+    let sync_one = |part: &Part| match part {
+        Part::Bytes(file) => file.sync_all(),
+        Part::Names(directory) => File::open(directory).and_then(|open| open.sync_all()),
+    };
+    let mut outcomes = Vec::with_capacity(files_then_directories.len());
+    for some in files_then_directories.chunks(SYNCED_EACH_MAX) {
+        outcomes.extend(at_once(some, sync_one));
+    }
+    let of_directories = outcomes.split_off(files.len());
+    let failed = directories.iter().zip(of_directories);
+    let failed = failed.filter_map(|(directory, synced)| Some((directory.clone(), synced.err()?))).collect();
+    (outcomes.into_iter().collect(), failed)
 }
 
 /// Syncs the whole file systems of these files, if the system can do that. Returns whether it did.
@@ -149,16 +179,6 @@ fn sync_all_around(files: &[&File]) -> io::Result<bool> {
 #[cfg(not(target_os = "linux"))]
 fn sync_all_around(_: &[&File]) -> io::Result<bool> {
     Ok(false)
-}
-
-/// Syncs directories at the same time. Returns those that could not be synced.
-fn sync_directories(directories: BTreeSet<PathBuf>) -> BTreeMap<PathBuf, io::Error> {
-    let directories: Vec<PathBuf> = directories.into_iter().collect();
-    let synced = directories
-        .chunks(SYNCED_EACH_MAX)
-        .flat_map(|some| at_once(some, |directory| File::open(directory).and_then(|open| open.sync_all())));
-    let outcomes: Vec<io::Result<()>> = synced.collect();
-    directories.into_iter().zip(outcomes).filter_map(|(directory, synced)| Some((directory, synced.err()?))).collect()
 }
 
 /// Does something with each item at the same time.
@@ -185,10 +205,10 @@ fn at_once<T: Sync>(items: &[T], what: impl Fn(&T) -> io::Result<()> + Sync) -> 
 mod tests {
     use super::*;
 
-    fn outcomes(root: &Path, names: &[&str], otherwise: Otherwise) -> Vec<Option<bool>> {
+    fn outcomes(root: &Path, names: &[&str], waits: Waits) -> Vec<Option<bool>> {
         let bytes = Bytes::from_static(b"bytes");
         let objects: Vec<(&str, &Bytes)> = names.iter().map(|name| (*name, &bytes)).collect();
-        create(root, &objects, otherwise).into_iter().map(Result::ok).collect()
+        create(root, &objects, waits).into_iter().map(Result::ok).collect()
     }
 
     fn files(directory: &Path) -> Vec<String> {
@@ -202,11 +222,11 @@ mod tests {
     fn objects_are_created_if_absent_and_nothing_else_is_left() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
-        assert_eq!(outcomes(root, &["runs/a/order/1", "runs/a/order-copy/1"], Otherwise::Create), [Some(true); 2]);
+        assert_eq!(outcomes(root, &["runs/a/order/1", "runs/a/order-copy/1"], Waits::Twice), [Some(true); 2]);
         let many: Vec<String> = (0..40).map(|number| format!("runs/a/finished/{number:02}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(outcomes(root, &many, Otherwise::Create), [Some(true); 40]);
-        assert_eq!(outcomes(root, &["runs/a/finished/41", many[3]], Otherwise::Create), [Some(true), Some(false)]);
+        assert_eq!(outcomes(root, &many, Waits::Twice), [Some(true); 40]);
+        assert_eq!(outcomes(root, &["runs/a/finished/41", many[3]], Waits::Twice), [Some(true), Some(false)]);
         assert_eq!(files(&root.join("runs/a/finished")).len(), 41);
         assert_eq!(files(&root.join("runs/a")), ["finished", "order", "order-copy"]);
         assert_eq!(fs::read(root.join("runs/a/order-copy/1")).unwrap(), b"bytes");
@@ -217,15 +237,15 @@ mod tests {
     fn the_objects_after_a_taken_name_are_not_created() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
-        assert_eq!(outcomes(root, &["order/1"], Otherwise::Stop), [Some(true)]);
-        assert_eq!(outcomes(root, &["order/1", "order-copy/1"], Otherwise::Stop), [Some(false), None]);
+        assert_eq!(outcomes(root, &["order/1"], Waits::Once), [Some(true)]);
+        assert_eq!(outcomes(root, &["order/1", "order-copy/1"], Waits::Once), [Some(false), None]);
         assert_eq!((files(&root.join("order")).len(), files(&root.join("order-copy")).len()), (1, 0));
-        assert_eq!(outcomes(root, &["order/2", "order-copy/2"], Otherwise::Stop), [Some(true); 2]);
+        assert_eq!(outcomes(root, &["order/2", "order-copy/2"], Waits::Once), [Some(true); 2]);
         // A killed process has left the staging file of an object.
         fs::write(root.join("order/3#1"), b"half").unwrap();
-        assert_eq!(outcomes(root, &["order/3"], Otherwise::Stop), [Some(true)]);
+        assert_eq!(outcomes(root, &["order/3"], Waits::Once), [Some(true)]);
         assert_eq!(fs::read(root.join("order/3")).unwrap(), b"bytes");
         fs::write(root.join("file"), b"").unwrap();
-        assert_eq!(outcomes(root, &["file/1", "order/4"], Otherwise::Create), [None, Some(true)]);
+        assert_eq!(outcomes(root, &["file/1", "order/4"], Waits::Twice), [None, Some(true)]);
     }
 }

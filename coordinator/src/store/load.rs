@@ -2,7 +2,10 @@
 
 use std::time::SystemTime;
 
-use super::{Known, Store, StoreError, answer::cause, index::Indexed, objects::Found};
+use super::{
+    Known, Store, StoreError, ahead::while_reading_ahead, answer::cause, index::Indexed, objects::Found,
+    orders::is_unconfirmed,
+};
 use crate::{
     names::check_run_name,
     saved::{Objects, SavedRun},
@@ -23,21 +26,33 @@ impl Store {
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
-        let mut runs = Vec::new();
+        let (root, mut runs) = (self.directory.clone(), Vec::new());
+        while_reading_ahead(root.as_ref(), &directories, || self.load_each(&directories, &mut runs, &mut notices))?;
+        runs.sort_by(|(one, a), (two, b): &(_, SavedRun)| one.cmp(two).then(a.name.cmp(&b.name)));
+        Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
+    }
+
+    /// Reads these runs, and adds each with the time when its newest object was written.
+    fn load_each(
+        &mut self,
+        directories: &[String],
+        runs: &mut Vec<(Option<SystemTime>, SavedRun)>,
+        notices: &mut Vec<String>,
+    ) -> Result<(), StoreError> {
         for run in directories {
-            let mut found = match check_run_name(&run) {
+            let mut found = match check_run_name(run) {
                 Ok(()) => {
                     if self.epoch.is_some() {
-                        self.sweep_staged(&run);
+                        self.sweep_staged(run);
                     }
-                    self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?
+                    self.find_objects(run).map_err(|error| self.unreadable(run, &error))?
                 }
                 Err(_) => Found::default(),
             };
-            if let Some(born) = self.deleted(&run, &found).filter(|_| self.epoch.is_some()) {
+            if let Some(born) = self.deleted(run, &found).filter(|_| self.epoch.is_some()) {
                 // An earlier deletion was interrupted.
-                self.remove_deleted(&run, born).map_err(|error| self.unreadable(&run, &error))?;
-                found = self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?;
+                self.remove_deleted(run, born).map_err(|error| self.unreadable(run, &error))?;
+                found = self.find_objects(run).map_err(|error| self.unreadable(run, &error))?;
                 if found.ours.is_empty() && found.foreign.is_empty() {
                     continue;
                 }
@@ -46,17 +61,16 @@ impl Store {
                 notices.push(foreign_sentence(&format!("runs/{run}")));
                 continue;
             }
-            let (mut saved, refused) = self.interpret_run(&run, &found, false)?;
+            let (mut saved, refused) = self.interpret_run(run, &found, false)?;
             if let Some(saved) = saved.as_mut().filter(|_| self.epoch.is_some()) {
                 self.mend_orders(&found, saved);
                 self.mend_copied(&found, saved);
-                self.index_at_rest(&run);
+                self.index_at_rest(run);
             }
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
         }
-        runs.sort_by(|(one, a), (two, b)| one.cmp(two).then(a.name.cmp(&b.name)));
-        Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
+        Ok(())
     }
 
     /// Reads one run with the states of its unfinished replicas; `None` if it does not exist or has no valid order.
@@ -98,17 +112,22 @@ impl Store {
         if let Some((name, error)) = unreadable {
             return Err(self.unreadable(&name, &error));
         }
+        let unreadable = saved.is_none() && has_orders && !is_unconfirmed(found);
         let foreign = found.foreign.iter().map(|name| foreign_sentence(name));
         match &mut saved {
             Some(saved) => saved.notices.extend(foreign),
             None => {
                 notices.extend(foreign);
-                if has_orders {
+                if unreadable {
                     notices.push(format!("run {run} has no valid order and is not used: give a new run another name"));
+                } else if has_orders {
+                    notices.push(format!(
+                        "run {run} has no valid order and nothing else: a power failure interrupted its submission, or both \
+                         objects of its order are damaged: submit it again"
+                    ));
                 }
             }
         }
-        let unreadable = saved.is_none() && has_orders;
         let known = Known {
             unreadable,
             born: saved.as_ref().map(|saved| saved.born),

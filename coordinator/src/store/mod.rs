@@ -11,6 +11,7 @@
 //!
 //! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
+mod ahead;
 mod answer;
 mod bucket;
 mod check;
@@ -224,7 +225,8 @@ struct Known {
     born: Option<u64>,
     /// The highest number of an order so far.
     order_number: u64,
-    /// The run has objects but no valid order, so its content is unknown and nothing is written to it.
+    /// The run has objects but no valid order, so its content is unknown and nothing is written to it. An unconfirmed
+    /// submission does not count.
     unreadable: bool,
     /// The number and bytes of the newest order, if the order's copy could not be written yet.
     uncopied: Option<(u64, Bytes)>,

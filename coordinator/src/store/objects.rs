@@ -3,7 +3,9 @@
 use std::{
     collections::BTreeMap,
     io,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
+    task::{Context, Poll, Waker},
     time::SystemTime,
 };
 
@@ -14,7 +16,7 @@ use object_store::{ObjectMeta, ObjectStore, path::Path};
 use super::{
     Known, Outlook, Reader, Store, StoreError,
     answer::{self, cause},
-    disk::{self, Otherwise},
+    disk::{self, Waits},
 };
 use crate::{
     core::StoreFault,
@@ -69,14 +71,14 @@ impl Store {
     }
 
     pub(super) fn get(&self, name: &str) -> object_store::Result<Bytes> {
-        self.wait(answer::read(&*self.objects, &Path::from(name)))
+        self.wait_here(answer::read(&*self.objects, &Path::from(name)))
     }
 
     /// The objects directly in a directory and its subdirectories, both sorted by name; both are empty if the directory does
     /// not exist.
     pub(super) fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
         let prefix = (!directory.is_empty()).then(|| Path::from(directory));
-        let list = self.wait(self.objects.list_with_delimiter(prefix.as_ref()))?;
+        let list = self.wait_here(self.objects.list_with_delimiter(prefix.as_ref()))?;
         let name = |path: &Path| path.filename().map(str::to_owned).unwrap_or_default();
         let mut objects: Vec<_> = list.objects.into_iter().map(|meta| (name(&meta.location), meta)).collect();
         objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
@@ -121,17 +123,17 @@ impl Store {
         self.wait(answer::create(&*self.objects, &Path::from(name), bytes))
     }
 
-    /// Creates objects if absent, all at the same time. Returns for each what [`Store::put`] returns. With [`Otherwise::Stop`]
-    /// the first one that is not created ends the list.
-    pub(super) fn put_all(&self, objects: &[(&str, &Bytes)], otherwise: Otherwise) -> Vec<object_store::Result<bool>> {
+    /// Creates objects if absent, all at the same time. Returns for each what [`Store::put`] returns. With [`Waits::Once`]
+    /// the first one that is not created ends the list, and in a bucket, which has no syncs, the first one is the only one.
+    pub(super) fn put_all(&self, objects: &[(&str, &Bytes)], waits: Waits) -> Vec<object_store::Result<bool>> {
         let Some(root) = &self.directory else {
-            if otherwise == Otherwise::Stop {
+            if waits == Waits::Once {
                 return objects.iter().map(|(name, bytes)| self.put(name, bytes)).take(1).collect();
             }
             let paths: Vec<(Path, &Bytes)> = objects.iter().map(|(name, bytes)| (Path::from(*name), *bytes)).collect();
             return self.wait(join_all(paths.iter().map(|(path, bytes)| answer::create(&*self.objects, path, bytes))));
         };
-        let created = disk::create(root, objects, otherwise);
+        let created = disk::create(root, objects, waits);
         self.ended.fetch_add(1, Ordering::Relaxed);
         let outcome = |((name, bytes), created): (&(&str, &Bytes), io::Result<bool>)| match created {
             Ok(true) => Ok(true),
@@ -178,6 +180,19 @@ impl Store {
         let outcome = self.runtime.block_on(operation);
         self.ended.fetch_add(1, Ordering::Relaxed);
         outcome
+    }
+
+    /// Like [`Store::wait`], for reading. A directory is read on this thread: within a runtime, `object_store` would pass each
+    /// step to another thread, which costs more than the step, and a start takes thousands of steps.
+    fn wait_here<T>(&self, operation: impl Future<Output = T>) -> T {
+        let mut operation = pin!(operation);
+        if self.directory.is_some()
+            && let Poll::Ready(outcome) = operation.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        {
+            self.ended.fetch_add(1, Ordering::Relaxed);
+            return outcome;
+        }
+        self.wait(operation)
     }
 
     pub(super) fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {

@@ -2,10 +2,14 @@
 //! order.
 //!
 //! The first object, `order/BORN-NUMBER`, decides which coordinator gave the order: an order is confirmed when this object is
-//! written and its coordinator still leads. The copy follows at once. In a directory both wait for the same syncs; the copy
-//! gets its name only after the order has got its own. If the copy cannot be written, for example because the
-//! disk is full, the order is valid all the same. The copy is then written before the run's next write, or when the next
-//! coordinator loads the run.
+//! written and its coordinator still leads. The copy follows at once. In a directory the bytes and names of both are synced
+//! at the same time, so an order waits for one sync; the copy gets its name only after the order has got its own. If the copy
+//! cannot be written, for example because the disk is full, the order is valid all the same. The copy is then written before
+//! the run's next write, or when the next coordinator loads the run.
+//!
+//! A power failure during that sync may leave the names of both objects without their bytes. The order was not confirmed
+//! then, so the one before it is in force, and the next one has a higher number. If it was the first, the run was never
+//! submitted: see [`is_unconfirmed`].
 //!
 //! A coordinator that was suspended between the two writes may write late, after the run was deleted. So after the second
 //! write it checks whether it still leads, and removes the object if not.
@@ -17,12 +21,23 @@ use evoxo_common::{
 };
 use object_store::Error;
 
-use super::{Known, Store, answer::cause, disk::Otherwise, objects::Found};
+use super::{Known, Store, answer::cause, disk::Waits, objects::Found};
 use crate::{
     core::StoreFault,
     names::{Named, ORDER, ORDER_COPY, object_named, order_copy_name, order_name},
     saved::SavedRun,
 };
+
+/// Whether a run without a valid order was never submitted, as far as anybody was told: the only objects of it are those of
+/// a first order. A confirmed order was synced with its copy, so a power failure during the submission left them, or both
+/// were damaged before anything was computed. A new run may have the name.
+pub(super) fn is_unconfirmed(found: &Found) -> bool {
+    let is_first = |name: &String| {
+        let named = [ORDER, ORDER_COPY].iter().find_map(|directory| object_named(name, directory));
+        named.is_some_and(|named| named.number == 1)
+    };
+    found.ours.iter().all(is_first)
+}
 
 /// How many numbers taken by orders of former leaders the next order of a run skips at most.
 const LATE_ORDERS_MAX: usize = 64;
@@ -41,7 +56,7 @@ impl Store {
             let object = order_name(born, number);
             let name = format!("runs/{run}/{object}");
             let copy = format!("runs/{run}/{}", order_copy_name(born, number, bytes));
-            let mut written = self.put_all(&[(&name, bytes), (&copy, bytes)], Otherwise::Stop).into_iter();
+            let mut written = self.put_all(&[(&name, bytes), (&copy, bytes)], Waits::Once).into_iter();
             let order = written.next().expect("there is an outcome for the order");
             let copied = matches!(written.next(), Some(Ok(true)));
             match order {
@@ -49,7 +64,10 @@ impl Store {
                 Ok(false) => continue,
                 // A run is found only by its first order.
                 Err(Error::AlreadyExists { .. }) if number > 1 => continue,
-                Err(error) => return Err(self.not_written(&name, &error)),
+                Err(error) => {
+                    self.withdraw(&[&name, &copy]);
+                    return Err(self.not_written(&name, &error));
+                }
             }
             // If another coordinator leads by now, it may have loaded before the order was written.
             self.confirm(copied.then_some(copy.as_str()))?;
@@ -66,6 +84,15 @@ impl Store {
              but one",
             self.shown
         )))
+    }
+
+    /// Takes back the names of an order that could not be synced. Its bytes may be lost although they can be read until the
+    /// power fails, so a repeated order must not find them. If another coordinator leads, it may have loaded the order.
+    fn withdraw(&mut self, names: &[&str]) {
+        if self.directory.is_some() && self.check_leadership().is_ok() {
+            // If this fails as well, the order may be in force after the next start. The client knows that this is unknown.
+            let _ = self.remove(names.iter().map(|name| (*name).to_owned()).collect());
+        }
     }
 
     /// Writes the copy of a run's newest order if an earlier attempt failed.

@@ -163,6 +163,18 @@ impl Part {
         }
     }
 
+    /// A single gene of this part, from its bits: those of a real number, or a whole number.
+    #[must_use]
+    pub fn gene(&self, bits: u64) -> Genes {
+        match self.of {
+            Type::Real { .. } => Genes::Real(vec![f64::from_bits(bits)]),
+            Type::Integer { .. } => Genes::Integer(vec![bits.cast_signed()]),
+            Type::Bits => Genes::Bits(vec![bits != 0]),
+            Type::Permutation => Genes::Permutation(vec![bits as u32]),
+            Type::Symbols { .. } => Genes::Symbols(vec![bits as u32]),
+        }
+    }
+
     /// How different genes of this part are, see [`Genome::distance`].
     fn distance(&self, one: &Genes, two: &Genes) -> f64 {
         let share = |difference: f64, width: f64| if width > 0.0 { difference.abs() / width } else { 0.0 };

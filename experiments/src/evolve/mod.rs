@@ -17,6 +17,7 @@ pub mod genome;
 mod headline;
 mod known_front;
 mod limits;
+mod lineage;
 mod longer;
 pub mod notation;
 mod optimism;

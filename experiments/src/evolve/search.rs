@@ -8,7 +8,7 @@ use evoxo_common::{
     candidates::{self, Quantity},
     card::{Card, CardKind},
     digest::Digest,
-    experiment::{Asks, Complete, Demand, Experiment, Identity, Ranking, Reads, Saved},
+    experiment::{Asks, Birth, Complete, Demand, Experiment, Identity, Lineage, Ranking, Reads, Saved},
     report::Sheet,
     rng::Stream,
     settings::WithText,
@@ -26,6 +26,7 @@ use super::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     limits::{confirmed_front, demand, rounds_most},
+    lineage::{self, LINEAGE},
     longer,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
@@ -441,7 +442,9 @@ impl Experiment for Replica {
     const READS: Option<Reads> = Some(super::READS);
     const COMPLETE: Option<Complete> = Some(baseline::completed);
     const OWN_END: Option<&'static str> = Some("set target in [settings]");
+    const LINEAGE: Option<Lineage> = Some(LINEAGE);
     const MAY_CHANGE: &'static [&'static str] = &[
+        "replacement",
         "tournament",
         "migration",
         "migrants",
@@ -555,6 +558,14 @@ impl Experiment for Replica {
 
     fn quantities(given: &WithText<Settings>) -> Vec<Quantity> {
         card::quantities(&given.settings)
+    }
+
+    fn births(&self) -> (Vec<Birth>, Option<u64>) {
+        // The answer of a noisy search is one of its finalists.
+        let answer = self.answer().and_then(|answer| Some(answer.first()?.candidate.mark()));
+        let best = answer.or_else(|| Some(self.best.as_ref()?.0.mark()));
+        let over = self.confirmation.is_some() || self.batch() == 0;
+        (if over { Vec::new() } else { lineage::births(&*self.algorithm) }, best)
     }
 
     fn candidates(&self) -> Vec<candidates::Candidate> {

@@ -147,6 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn a_note_says_how_many_candidates_are_used() {
+        let notes = |more: &str| {
+            let text = "experiment = \"evolve\"\n[settings]\nlength = 1\nstart = '[[1], [2], [3]]'\n";
+            parse(&format!("{text}{more}")).notes()
+        };
+        assert_eq!(notes(""), [""; 0]);
+        assert_eq!(notes("window = 2"), [""; 0]);
+        assert_eq!(notes("population = 2"), ["start has 3 candidates, but ga begins with only 2 of them"]);
+        let around = "start has 3 candidates, but cma-es begins with only 1 of them";
+        assert_eq!(notes("algorithm = \"cma-es\""), [around]);
+        assert_eq!(notes("algorithm = \"cma-es\"\nnoise = \"yes\""), [around]);
+    }
+
+    #[test]
     fn values_that_a_part_does_not_have_are_refused() {
         let read = |part: &str, values: &str| {
             let settings = crate::evolve::tables::PartSettings::of(&PART.read(&part.replace("; ", "\n")).unwrap());

@@ -171,12 +171,24 @@ impl Variation {
     /// A child of two candidates of this genome. If it equals its first parent it is mutated again, a few times at most,
     /// because evaluating the same point twice would teach nothing.
     pub fn child(&self, genome: &Genome, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
+        self.watched(genome, rng, [mother, father], &mut |_| ())
+    }
+
+    /// [`Self::child`] of mother and father. `crossed` sees it after crossover, before mutation.
+    pub fn watched(
+        &self,
+        genome: &Genome,
+        rng: &mut Generator,
+        [mother, father]: [&Candidate; 2],
+        crossed: &mut dyn FnMut(&Candidate),
+    ) -> Candidate {
         let mut child = mother.clone();
         if unit(rng) < self.crossover {
             for (index, part) in genome.parts.iter().enumerate() {
                 child.parts[index] = self.cross(rng, part.of, &mother.parts[index], &father.parts[index]);
             }
         }
+        crossed(&child);
         let counts = |part: &&Part| part.of != Type::Permutation && part.fixed().is_none();
         let counted = genome.parts.iter().filter(counts).map(|part| part.length);
         let rate = self.mutations / counted.sum::<usize>().max(1) as f64;

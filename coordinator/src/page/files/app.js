@@ -8,6 +8,7 @@ import { given, isGiven, loginView } from "./login.js";
 import { playView } from "./play.js";
 import { runsView } from "./runs.js";
 import { runView } from "./run.js";
+import { wallView } from "./wall.js";
 import { workersView } from "./workers.js";
 
 const LINKS = {
@@ -41,6 +42,7 @@ function viewOf(address) {
   if (page === "runs" && part === "with" && arm) return ["runs", compareView(name, arm)];
   if (page === "runs" && name) return ["runs", runView(name)];
   if (page === "play") return ["play", playView(path, query)];
+  if (page === "wall") return ["play", wallView(path)];
   if (page === "workers") return ["workers", workersView()];
   if (!page) return ["runs", runsView()];
   const heading = h("h1", { tabindex: "-1" }, "There is nothing here");

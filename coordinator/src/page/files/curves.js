@@ -4,8 +4,9 @@
 import { chart } from "./chart.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
 import { counted, number } from "./format.js";
-import { get } from "./live.js";
+import { get, state } from "./live.js";
 import { sample } from "./plot.js";
+import { values } from "./runs.js";
 import { csv, json, savers, svg } from "./save.js";
 
 /** The time between two requests for new curves. */
@@ -162,8 +163,14 @@ export function curvesOf(...runs) {
     const lines = `Line: ${what}; of ${counted(begun, "replica")}. `
       + `A finished replica keeps its last row.${rings}${left}`;
     [picture.node, save, figures].forEach((part) => show(part, begun > 0));
-    text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
+    text(note, begun === 0 ? `Curves begin with the first checkpoint. ${soFar()}` : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
+  }
+
+  /** What is known before anything is stored. */
+  function soFar() {
+    const known = names.map((name) => values(state.runs.get(name) ?? { arms: [] })).filter(Boolean).join("; ");
+    return known && `So far: ${known}.`;
   }
 
   async function load() {
@@ -190,6 +197,7 @@ export function curvesOf(...runs) {
     update(...states) {
       // Rounds are stored a little later, so curves are requested once more after a run has stopped.
       const now = states.map((run) => `${run.rounds_done} ${run.state} ${run.replicas_finished}`).join();
+      if (answers.length > 0 && arms().every((arm) => arm.replicas === 0)) draw();
       const since = Date.now() - asked;
       if (busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;
       seen = now;

@@ -6,6 +6,8 @@ const HIDDEN_MAX_MS = 20_000;
 /** How often a hidden page reports that it is open: a finished run stays until nobody has its page open. */
 const HERE_MS = 60_000;
 const NEWS_MAX = 64;
+/** How long a run may be without workers before the page says so. */
+const STARVES_MS = 3000;
 
 /** The present state. `link` is "connecting", "live", "lost", "resting" or "out"; `who` is the viewer with rights. */
 export const state = {
@@ -14,6 +16,8 @@ export const state = {
 };
 
 const listeners = new Set();
+/** Since when runs that need workers have had none, by this browser's clock. */
+const starved = new Map();
 
 /** Calls `listener` after each change. Returns a function that ends that. */
 export function listen(listener) {
@@ -36,9 +40,9 @@ export function runs() {
   return [...state.runs.values()].sort((a, b) => isOver(a) - isOver(b) || (a.name < b.name ? -1 : 1));
 }
 
-/** Whether a run needs workers and has none. */
+/** Whether a run needs workers and has had none for a while: in its first seconds they are still on their way. */
 export function starves(run) {
-  return run.state === "running" && run.workers === 0;
+  return Date.now() - (starved.get(run.name) ?? Infinity) > STARVES_MS;
 }
 
 /** A command for this coordinator. With logins the page has its own port, which commands do not use. */
@@ -64,8 +68,15 @@ function take(message) {
     state.workers.clear();
     state.news = [];
   }
-  for (const run of message.runs) state.runs.set(run.name, run);
-  for (const name of message.gone_runs) state.runs.delete(name);
+  for (const run of message.runs) {
+    state.runs.set(run.name, run);
+    if (run.state !== "running" || run.workers > 0) starved.delete(run.name);
+    else if (!starved.has(run.name)) {
+      starved.set(run.name, Date.now());
+      setTimeout(tell, STARVES_MS + 1);
+    }
+  }
+  for (const name of message.gone_runs) [state.runs, starved].forEach((all) => all.delete(name));
   for (const worker of message.workers) state.workers.set(worker.session, worker);
   for (const session of message.gone_workers) state.workers.delete(session);
   state.aside = message.aside ?? state.aside;

@@ -91,7 +91,7 @@ export function figuresOf(run) {
 }
 
 /** The newest values of the primary metric in a line. */
-function values(run) {
+export function values(run) {
   const arms = run.arms.filter((arm) => arm.value !== null && arm.value !== undefined);
   if (arms.length === 0) return "";
   const one = (arm) => (run.arms.length > 1 ? `${number(arm.value, 3)} (${arm.name})` : number(arm.value, 3));

@@ -8,6 +8,7 @@ mod faulty;
 mod index;
 mod leaders;
 mod log;
+mod power;
 mod refused;
 mod upgrade;
 
@@ -228,6 +229,21 @@ fn a_run_without_a_valid_order_is_not_used() {
     assert!(notices.iter().any(|notice| notice.contains("run demo has no valid order")), "{notices:?}");
     let fault = store.write("demo", &order(1)).unwrap_err();
     assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains("choose another name")), "{fault:?}");
+}
+
+/// Other threads read ahead for so many runs.
+#[test]
+fn many_runs_are_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = open(&directory);
+    let runs: Vec<String> = (0..40).map(|number| format!("run-{number:02}")).collect();
+    runs.iter().for_each(|run| drop(store.write(run, &order(1)).unwrap()));
+    fs::write(directory.path().join("runs/run-07").join(order_name(1, 1)), b"damaged").unwrap();
+    let (loaded, notices) = open(&directory).load().unwrap();
+    let mut found: Vec<&String> = loaded.iter().map(|run| &run.name).collect();
+    found.sort();
+    assert_eq!((found, notices), (runs.iter().collect(), Vec::new()));
+    assert!(loaded.iter().all(|run| run.notices.is_empty() == (run.name != "run-07")));
 }
 
 #[test]

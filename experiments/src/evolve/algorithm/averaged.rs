@@ -14,7 +14,7 @@ use std::ops::Range;
 use evoxo_common::math::pow;
 use prost::Message as _;
 
-use super::{Algorithm, Individual, Most, Search};
+use super::{Algorithm, Descent, Individual, Most, Search};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::Candidate,
@@ -107,6 +107,10 @@ impl Algorithm for Averaged {
         let first = range.start / draws;
         let candidates = self.inner.ask(first..range.end.div_ceil(draws));
         range.map(|index| candidates[index / draws - first].clone()).collect()
+    }
+
+    fn descent(&self, index: usize) -> Option<Descent> {
+        self.inner.descent(index / self.draws())
     }
 
     fn number(&self, index: usize) -> u64 {

@@ -14,7 +14,7 @@ use evoxo_common::{
 };
 
 use super::{
-    Algorithm, Begin, Given, Islands, IslandsSettings, Listed, Most, Noise, Part, Search, Steady, Wrong,
+    Algorithm, Begin, Descent, Given, Islands, IslandsSettings, Listed, Most, Noise, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     operators::{OPERATORS, variation},
     steady, within,
@@ -158,6 +158,7 @@ impl Listed for Ga {
     const PARTS: &'static [Part] = &[Part { elsewhere, ..Part::of(&OWN) }, Part::of(&OPERATORS)];
     const NOISE: Option<Noise> = Some(Noise { common: usize::MAX, draws: 1 });
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+    const HAS_PARENTS: bool = true;
 
     type Settings = Settings;
 
@@ -265,13 +266,25 @@ impl Ga {
 
     /// A child of two parents that is not `known` yet, see [`new_child`]. In the first generation, a random candidate.
     fn birth(&self, number: u64, known: &dyn Fn(&Candidate) -> bool) -> Candidate {
-        if self.population.is_empty() {
-            return self.search.first(number);
+        match self.population.is_empty() {
+            true => self.search.first(number),
+            false => self.child(number, known, &mut |_, _| ()),
         }
+    }
+
+    /// A child of two parents. `crossed` sees the places of the parents, and the child before mutation; if it is drawn again,
+    /// the last call counts.
+    fn child(
+        &self,
+        number: u64,
+        known: &dyn Fn(&Candidate) -> bool,
+        crossed: &mut dyn FnMut([usize; 2], &Candidate),
+    ) -> Candidate {
         let mut rng = self.search.birth(number);
         new_child(known, || {
-            let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
-            self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+            let parents = [self.parent(&mut rng), self.parent(&mut rng)];
+            let of = parents.map(|place| &self.population[place].candidate);
+            self.settings.variation.watched(&self.search.genome, &mut rng, of, &mut |child| crossed(parents, child))
         })
     }
 
@@ -323,7 +336,8 @@ impl Ga {
         }
     }
 
-    fn parent(&self, rng: &mut Generator) -> &Candidate {
+    /// The place of an individual that wins a tournament.
+    fn parent(&self, rng: &mut Generator) -> usize {
         let mut draw = || below(rng, self.population.len() as u64) as usize;
         let first = draw();
         // Among equals the one that was drawn first wins, so all of them win equally often.
@@ -331,7 +345,7 @@ impl Ga {
             let order = self.population[other].evaluation.compare(&self.population[best].evaluation);
             if order.is_lt() { other } else { best }
         };
-        &self.population[(1..self.settings.tournament).fold(first, |best, _| better(best, draw()))].candidate
+        (1..self.settings.tournament).fold(first, |best, _| better(best, draw()))
     }
 }
 
@@ -354,6 +368,19 @@ impl Algorithm for Ga {
             None => self.birth(self.births + index as u64, &known),
         };
         range.map(candidate).collect()
+    }
+
+    fn descent(&self, index: usize) -> Option<Descent> {
+        let again = if self.settings.reevaluate { self.settings.elite } else { 0 };
+        if self.population.is_empty() || index < again {
+            return None;
+        }
+        let (marks, mut descent) = (self.marks(), None);
+        let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
+        self.child(self.births + index as u64, &known, &mut |parents, crossed| {
+            descent = Some(Descent { parents, crossed: crossed.clone() });
+        });
+        descent
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -463,7 +490,7 @@ mod tests {
         let mut counts = [0_i32; 100];
         for number in 0..20_000 {
             let parent = ga.parent(&mut ga.search.birth(number));
-            counts[ga.population.iter().position(|one| one.candidate == *parent).unwrap()] += 1;
+            counts[parent] += 1;
         }
         assert!(counts.iter().all(|count| (count - 200).abs() < 75), "{counts:?}");
     }

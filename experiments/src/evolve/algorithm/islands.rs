@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Ga, GaSettings, Individual, Listed as _, Most, Search, Wrong, within};
+use super::{Algorithm, Descent, Ga, GaSettings, Individual, Listed as _, Most, Search, Wrong, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
@@ -141,6 +141,19 @@ impl Algorithm for Islands {
             first = end;
         }
         candidates
+    }
+
+    fn descent(&self, index: usize) -> Option<Descent> {
+        let (mut first, mut place) = (0, 0);
+        for island in &self.islands {
+            if index < first + island.whole() {
+                let descent = island.descent(index - first)?;
+                return Some(Descent { parents: descent.parents.map(|parent| place + parent), ..descent });
+            }
+            first += island.whole();
+            place += island.population().len();
+        }
+        panic!("there is no candidate {index}");
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

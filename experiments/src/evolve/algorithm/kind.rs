@@ -24,6 +24,8 @@ pub trait Listed: Algorithm + Sized + 'static {
     const OBJECTIVES_MAX: usize = 1;
     /// How the algorithm starts a search with a window: [`steady`], or `None` if it needs whole generations.
     const STEADY: Option<Begin<dyn Steady>> = None;
+    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descent`].
+    const HAS_PARENTS: bool = false;
     /// How the algorithm treats noise, see [`Averaged`]. `None` if each candidate is evaluated once and has its own seed.
     const NOISE: Option<Noise> = None;
     /// How candidates are made from their numbers, if tasks need no genes: see [`Algorithm::steps`].
@@ -194,6 +196,8 @@ pub struct AlgorithmKind {
     pub keeps_bounds: fn(&Values) -> bool,
     /// Checks that the settings of a file make sense.
     pub check: fn(&Given<'_>) -> Result<(), Wrong>,
+    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descent`].
+    pub has_parents: bool,
     noise: Option<Noise>,
     most: fn(&Given<'_>) -> Most,
     begin: Begin<dyn Algorithm>,
@@ -217,6 +221,7 @@ impl AlgorithmKind {
             most: L::most,
             begin: L::begin,
             steady: L::STEADY,
+            has_parents: L::HAS_PARENTS,
         }
     }
 

@@ -14,7 +14,7 @@ use evoxo_common::{
 };
 
 use super::{
-    Algorithm, Begin, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
+    Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     niches::{self, Axis, Niches},
     operators::{OF_REALS, OPERATORS, variation},
@@ -121,6 +121,7 @@ impl Listed for MapElites {
         "MAP-Elites, for the best of each kind of behaviour: the problem must have behaviour measures";
     const PARTS: &'static [Part] = &[Part { except: OF_REALS, ..Part::of(&OPERATORS) }, Part::of(&OWN)];
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+    const HAS_PARENTS: bool = true;
 
     type Settings = Settings;
 
@@ -181,7 +182,7 @@ impl MapElites {
     fn birth(&self, number: u64) -> Candidate {
         match self.archive.is_empty() {
             true => self.search.first(number),
-            false => self.child(&mut self.search.birth(number)),
+            false => self.child(&mut self.search.birth(number), &mut |_, _| ()),
         }
     }
 
@@ -199,12 +200,14 @@ impl MapElites {
         }
     }
 
-    /// A child of two elites.
-    fn child(&self, rng: &mut Generator) -> Candidate {
+    /// A child of two elites. `crossed` sees their places, and the child before mutation and before the steps of real genes.
+    fn child(&self, rng: &mut Generator, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
         let mut draw = || below(rng, self.archive.len() as u64) as usize;
-        let [mother, father] = [draw(), draw()].map(|index| &self.archive[index].candidate);
+        let parents = [draw(), draw()];
+        let [mother, father] = parents.map(|index| &self.archive[index].candidate);
         let genome = &self.search.genome;
-        let mut child = self.settings.variation.child(genome, rng, mother, father);
+        let watch = &mut |child: &Candidate| crossed(parents, child);
+        let mut child = self.settings.variation.watched(genome, rng, [mother, father], watch);
         let [along, _] = normal_pair(rng);
         for (index, part) in genome.parts.iter().enumerate() {
             let (Type::Real { low, high }, Genes::Real(one), Genes::Real(two)) =
@@ -236,6 +239,23 @@ impl Algorithm for MapElites {
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
         range.map(|index| self.birth(self.births + index as u64)).collect()
+    }
+
+    fn descent(&self, index: usize) -> Option<Descent> {
+        if self.archive.is_empty() {
+            return None;
+        }
+        let mut descent = None;
+        let child = self.child(&mut self.search.birth(self.births + index as u64), &mut |parents, crossed| {
+            descent = Some(Descent { parents, crossed: crossed.clone() });
+        });
+        // The steps of real genes lead along the line from one elite to the other: they count as crossover.
+        let Descent { parents, mut crossed } = descent?;
+        for (part, own) in crossed.parts.iter_mut().zip(child.parts).filter(|(part, _)| matches!(part, Genes::Real(_)))
+        {
+            *part = own;
+        }
+        Some(Descent { parents, crossed })
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

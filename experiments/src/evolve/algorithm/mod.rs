@@ -16,7 +16,7 @@ mod random;
 mod strategies;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod windowed;
 
 use std::ops::Range;
@@ -76,6 +76,14 @@ pub trait Algorithm: Send + Sync {
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
 
+    /// How a candidate of the next batch is made from individuals that the algorithm keeps; `None` if it is made otherwise.
+    ///
+    /// # Panics
+    /// If there is no such candidate.
+    fn descent(&self, _index: usize) -> Option<Descent> {
+        None
+    }
+
     /// The number of a candidate of the next batch in the whole search.
     fn number(&self, index: usize) -> u64 {
         self.births() + index as u64
@@ -123,6 +131,15 @@ pub trait Algorithm: Send + Sync {
 
     /// The state, as the algorithm's message.
     fn save(&self) -> Vec<u8>;
+}
+
+/// How a candidate is made from its parents.
+#[derive(Clone, Debug)]
+pub struct Descent {
+    /// The places of mother and father in [`Algorithm::population`].
+    pub parents: [usize; 2],
+    /// The candidate after crossover, before mutation.
+    pub crossed: Candidate,
 }
 
 /// What is searched, and for how long: what every algorithm is made from, besides its settings.

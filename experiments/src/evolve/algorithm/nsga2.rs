@@ -8,7 +8,7 @@ use std::{cmp::Ordering, ops::Range};
 use evoxo_common::rng::{Generator, below, shuffle};
 
 use super::{
-    Algorithm, Begin, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
+    Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     operators::{OPERATORS, variation},
     steady, within,
@@ -108,6 +108,7 @@ impl Listed for Nsga2 {
     const PARTS: &'static [Part] = &[Part::of(&OPERATORS)];
     const OBJECTIVES_MAX: usize = usize::MAX;
     const STEADY: Option<Begin<dyn Steady>> = Some(steady::<Self>);
+    const HAS_PARENTS: bool = true;
 
     type Settings = Settings;
 
@@ -162,16 +163,24 @@ impl Nsga2 {
         self.standing = standing(&self.population);
     }
 
-    /// A child that is not yet in the population, see [`new_child`].
-    fn child(&self, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
+    /// A child that is not yet in the population, see [`new_child`], of the parents in these places. `crossed` sees it before
+    /// mutation; if it is drawn again, the last call counts.
+    fn child(&self, rng: &mut Generator, parents: [usize; 2], crossed: &mut dyn FnMut(&Candidate)) -> Candidate {
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
-        new_child(&known, || self.settings.variation.child(&self.search.genome, rng, mother, father))
+        let of = parents.map(|place| &self.population[place].candidate);
+        new_child(&known, || self.settings.variation.watched(&self.search.genome, rng, of, crossed))
     }
 
-    /// The better of two individuals; the first if they are equal.
-    fn better(&self, pair: &[usize]) -> &Candidate {
+    /// The place of the better of two individuals; the first if they are equal.
+    fn better(&self, pair: &[usize]) -> usize {
         let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
-        &self.population[pair[usize::from(!first_wins)]].candidate
+        pair[usize::from(!first_wins)]
+    }
+
+    /// The places of the parents of a candidate of this batch.
+    fn parents(&self, meetings: &[usize], index: usize) -> [usize; 2] {
+        let four = &meetings[4 * index % meetings.len()..][..4];
+        [self.better(&four[..2]), self.better(&four[2..])]
     }
 }
 
@@ -192,12 +201,20 @@ impl Algorithm for Nsga2 {
             if self.population.is_empty() {
                 return self.search.first(number);
             }
-            let mut rng = self.search.birth(number);
-            let four = &meetings[4 * index % meetings.len()..][..4];
-            let (mother, father) = (self.better(&four[..2]), self.better(&four[2..]));
-            self.child(&mut rng, mother, father)
+            self.child(&mut self.search.birth(number), self.parents(&meetings, index), &mut |_| ())
         };
         range.map(candidate).collect()
+    }
+
+    fn descent(&self, index: usize) -> Option<Descent> {
+        if self.population.is_empty() {
+            return None;
+        }
+        let (parents, mut descent) = (self.parents(&self.meetings(), index), None);
+        self.child(&mut self.search.birth(self.births + index as u64), parents, &mut |crossed| {
+            descent = Some(Descent { parents, crossed: crossed.clone() });
+        });
+        descent
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -233,7 +250,8 @@ impl Steady for Nsga2 {
         let mut rng = self.search.birth(number);
         let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
         let (one, other) = ([draw(), draw()], [draw(), draw()]);
-        self.child(&mut rng, self.better(&one), self.better(&other))
+        let parents = [self.better(&one), self.better(&other)];
+        self.child(&mut rng, parents, &mut |_| ())
     }
 
     fn take(&mut self, individual: Individual) {

@@ -16,6 +16,7 @@ pub static SETTINGS: Schema = Schema {
         static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(fields);
         &FIELDS
     },
+    rare: &[],
     chooser: None,
     check: |_| Vec::new(),
     notes: |_| Vec::new(),

@@ -168,6 +168,16 @@ const ALL: [(&str, &str, usize, Make); 15] = [
     }),
 ];
 
+/// The algorithms whose candidates have parents, each with its name and its problem.
+pub(in crate::evolve) fn with_parents() -> Vec<(&'static str, Box<dyn Algorithm>, &'static Problem)> {
+    let named = ["ga", "restricted-ga", "nsga2", "map-elites", "islands"];
+    let start = |(name, problem, length, make): (&'static str, &str, usize, Make)| {
+        let problem = problem::find(problem).unwrap();
+        (name, make(search(problem, length, 600), None).unwrap(), problem)
+    };
+    ALL.into_iter().filter(|(name, ..)| named.contains(name)).map(start).collect()
+}
+
 /// The candidates of the whole search, batch by batch. `act` may replace the algorithm before each batch.
 fn history(
     problem: &Problem,

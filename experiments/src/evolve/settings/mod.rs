@@ -124,6 +124,11 @@ settings! {
         grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Archive))),
     }
     check(|settings| settings.problems())
+    notes(|settings| settings.unused_start().into_iter().collect())
+    rare(
+        objectives, constraints, constraint_names, measures, measure_names, signature, answers, module, fuel, on_failure,
+        finalists, confirmations, baseline, known_front, curves, slice, timeout,
+    )
     includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
 }
 

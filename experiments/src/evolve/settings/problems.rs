@@ -1,6 +1,6 @@
 //! Checks of the settings of `evolve`. Each finding is a sentence.
 
-use evoxo_common::text::counted;
+use evoxo_common::{rng::Stream, text::counted};
 
 use super::{
     super::{
@@ -92,6 +92,21 @@ impl Settings {
         let mut words = self.objectives.split(',').map(str::trim).filter(|text| !text.is_empty());
         let wrong = words.find(|text| objective(text).is_none())?;
         Some((Name::objectives, format!("{wrong:?} must be \"min NAME\" or \"max NAME\"")))
+    }
+
+    /// A sentence if the search begins with only some of the given candidates: a distribution begins around one, and a first
+    /// population has room for a number of them.
+    pub(super) fn unused_start(&self) -> Option<String> {
+        let given = self.given();
+        let count = given.start.len();
+        // With a window, candidates are made one by one, and each of these is made in its turn.
+        if count < 2 || self.window > 0 {
+            return None;
+        }
+        let algorithm = self.algorithm.begin(&given, given.search(Stream::root(0)), None).ok()?;
+        let used = if algorithm.mean().is_some() { 1 } else { algorithm.whole() };
+        let name = self.algorithm.name;
+        (used < count).then(|| format!("start has {count} candidates, but {name} begins with only {used} of them"))
     }
 
     fn problems_of_module(&self) -> Vec<(Name, String)> {
