@@ -226,12 +226,16 @@ impl Family<'_> {
              font-size=\"13\">\n<rect width=\"960\" height=\"520\" fill=\"#fff\"/>\n<text x=\"30\" y=\"28\" \
              font-size=\"16\" font-weight=\"700\">{title}</text>\n"
         );
-        for (parent, child) in self.edges() {
-            let ((x1, y1), (x2, y2)) = (places[&parent], places[&child]);
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"#0a66c8\" stroke-opacity=\".45\"/>",
-            );
+        let (passed, mut lines) = (self.edges(), [String::new(), String::new()]);
+        for (child, (x2, y2)) in &places {
+            for parent in &self.births.all[*child].parents {
+                let Some((x1, y1)) = places.get(parent) else { continue };
+                let line = &mut lines[usize::from(passed.contains(&(*parent, *child)))];
+                let _ = write!(line, "M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}");
+            }
+        }
+        for (line, look) in lines.iter().zip(["stroke=\"#e3e8ee\" stroke-width=\".5\"", "stroke=\"#0a66c8\""]) {
+            let _ = writeln!(svg, "<path d=\"{line}\" {look}/>");
         }
         for (number, (x, y)) in &places {
             let (radius, colour) = match (*number == self.champion, carriers.contains(number)) {

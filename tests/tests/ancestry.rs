@@ -14,32 +14,40 @@ fn ancestry(desk: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {errors}"))
 }
 
+/// A whole number of the JSON.
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no whole number"))
+}
+
+/// A list of the JSON.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
 /// Every ancestor is older than its child and has parents in the list, and every gene can be followed to where it was made.
 fn check(found: &Value) {
-    let members: BTreeMap<u64, &Value> = (found["ancestors"].as_array().unwrap().iter())
-        .map(|member| (member["individual"].as_u64().unwrap(), member))
-        .collect();
+    let members: BTreeMap<u64, &Value> =
+        list(&found["ancestors"]).iter().map(|member| (number(&member["individual"]), member)).collect();
     let mut founders = 0.0;
-    for (number, member) in &members {
-        let parents = member["parents"].as_array().unwrap();
-        for parent in parents {
-            let parent = parent.as_u64().unwrap();
-            assert!(parent < *number && members[&parent]["generation"].as_u64() < member["generation"].as_u64());
+    for (child, member) in &members {
+        let parents = list(&member["parents"]);
+        for parent in parents.iter().map(number) {
+            assert!(parent < *child && number(&members[&parent]["generation"]) < number(&member["generation"]));
         }
         if parents.is_empty() {
             assert_eq!(member["generation"], 0);
-            founders += member["share"].as_f64().unwrap();
+            founders += member["share"].as_f64().expect("a share");
         }
     }
-    assert!((founders - 1.0).abs() < 1e-9, "{founders}");
-    let champion = found["champion"]["individual"].as_u64().unwrap();
-    for (place, gene) in found["genes"].as_array().unwrap().iter().enumerate() {
+    assert!((founders - 1.0_f64).abs() < 1e-9, "{founders}");
+    let champion = number(&found["champion"]["individual"]);
+    for (place, gene) in list(&found["genes"]).iter().enumerate() {
         let (mut at, mut passed) = (champion, 0);
         while let Some(parent) = members[&at]["origins"][place].as_u64() {
-            at = members[&at]["parents"][parent as usize].as_u64().unwrap();
+            at = number(&members[&at]["parents"][parent as usize]);
             passed += 1;
         }
-        assert_eq!((gene["individual"].as_u64(), gene["passed"].as_u64()), (Some(at), Some(passed)));
+        assert_eq!((number(&gene["individual"]), number(&gene["passed"])), (at, passed));
         assert_eq!(gene["by"], members[&at]["origins"][place]);
         assert_eq!(gene["value"], 1, "the best of these has only ones");
     }

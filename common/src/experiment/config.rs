@@ -355,6 +355,7 @@ fn beside(lines: &[(String, &Field)]) -> String {
 fn brief(field: &Field, letters_max: usize) -> String {
     let doc = field.doc.split_whitespace().collect::<Vec<&str>>().join(" ");
     let mut text = doc.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+    let is_choice = matches!(field.shape, Shape::Choice(_));
     if let Shape::Choice(choices) = field.shape {
         text += ": ";
         text += &choices.iter().map(|(word, _)| *word).collect::<Vec<&str>>().join(", ");
@@ -364,9 +365,12 @@ fn brief(field: &Field, letters_max: usize) -> String {
     if text.chars().count() <= letters_max {
         return text.trim_end().to_owned();
     }
-    let fits = |(place, _): &(usize, &str)| text[..*place].chars().count() + 4 <= letters_max;
-    let end = text.match_indices(' ').filter(fits).last().map_or(0, |(place, _)| place);
-    format!("{} ...", &text[..end])
+    let fits = |place: &usize| text[..*place].chars().count() + 4 <= letters_max;
+    let last = |separator: &'static str| text.rmatch_indices(separator).map(|(place, _)| place).find(fits);
+    match last(", ").filter(|_| !is_choice) {
+        Some(end) => text[..end].to_owned(),
+        None => format!("{} ...", &text[..last(" ").unwrap_or(0)]),
+    }
 }
 
 /// The default of a setting as a file has it.

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_note_says_how_many_candidates_are_used() {
         let notes = |more: &str| {
-            let text = "experiment = \"evolve\"\n[settings]\nlength = 1\nstart = '[[1], [2], [3]]'\n";
+            let text = "experiment = \"evolve\"\n[settings]\nlength = 2\nstart = '[[1, 1], [2, 2], [3, 3]]'\n";
             parse(&format!("{text}{more}")).notes()
         };
         assert_eq!(notes(""), [""; 0]);
