@@ -162,7 +162,7 @@ test("different experiments, a run with itself, and runs that do not exist", asy
   await tab.getByRole("region", { name: "B dispatch: results" }).waitFor();
   assert.equal(await tab.locator(".picture").count(), 0);
   await accessible(tab, "different experiments");
-  for (const [hash, words] of [["first/with/first", "These are one run"], ["first/with/none", "There is no run none"],
+  for (const [hash, words] of [["first/with/first", "This is the same run twice"], ["first/with/none", "There is no run none"],
     ["none/with/nothing", "There is no run none and no run nothing"]]) {
     await tab.goto(`http://${cluster.address}/#/runs/${hash}`);
     await tab.getByText(words).waitFor();

@@ -154,8 +154,11 @@ mod tests {
         };
         assert_eq!(notes(""), [""; 0]);
         assert_eq!(notes("window = 2"), [""; 0]);
-        assert_eq!(notes("population = 2"), ["start has 3 candidates, but ga begins with only 2 of them"]);
-        let around = "start has 3 candidates, but cma-es begins with only 1 of them";
+        assert_eq!(
+            notes("population = 2"),
+            ["arm \"main\": start has 3 candidates, but ga begins with only 2 of them"]
+        );
+        let around = "arm \"main\": start has 3 candidates, but cma-es begins with only 1 of them";
         assert_eq!(notes("algorithm = \"cma-es\""), [around]);
         assert_eq!(notes("algorithm = \"cma-es\"\nnoise = \"yes\""), [around]);
     }
