@@ -153,8 +153,8 @@ NEVERGRAD = (
     recommendation = optimizer.minimize(square, executor=None, batch_mode=True)
     print(recommendation.value)
     """,
-    "",
-    ("executor=None", "executor=pool"),
+    "from evoxo.integrations.nevergrad import in_order",
+    ("executor=None", "executor=in_order(pool)"),
 )
 
 NEAT = (
