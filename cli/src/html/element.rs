@@ -74,7 +74,8 @@ impl From<Vec<Html>> for Html {
     }
 }
 
-fn escape(text: &str) -> String {
+/// A text as it stands in HTML, or in another kind of XML.
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

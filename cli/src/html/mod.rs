@@ -20,6 +20,7 @@ use serde_json::Value;
 pub(crate) use champions::{Champion, champions};
 
 use element::Html;
+pub(crate) use element::escape;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("game.js"));

@@ -6,14 +6,17 @@ use anyhow::{anyhow, bail};
 use evoxo_common::{
     experiment::{Arm, Registry, Replica},
     report::Table,
+    settings::Values,
     text::{counted, rounded, thousands},
 };
 use evoxo_worker::Processes;
 use serde_json::{Value, json};
 
 use crate::{
-    family::{Births, Family},
-    file, json,
+    family::{Births, Family, Inherited},
+    file,
+    html::escape,
+    json,
     recompute::{Recomputing, advance},
     say::{notice, printed, stdout, usage},
     side::{KeptRun, same},
@@ -98,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let family = family.ok_or_else(|| anyhow!("replica {number} of {:?} has no champion", arm.name))?;
     let value = |gene: usize, bits: u64| (lineage.value)(&arm.settings, gene, bits);
     let title = format!("Ancestors of the champion of replica {number} of {}", arm.name);
-    for (path, text) in [(&arguments.svg, family.svg(&escaped(&title))), (&arguments.dot, family.dot())] {
+    for (path, text) in [(&arguments.svg, family.svg(&escape(&title))), (&arguments.dot, family.dot())] {
         let Some(path) = path else { continue };
         file::write(path, text.as_bytes(), false)
             .map_err(|error| anyhow!("cannot write {}: {error}", path.display()))?;
@@ -116,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 fn chosen(
     run: &KeptRun,
     arguments: &Arguments,
-    genes: fn(&evoxo_common::settings::Values) -> Result<Vec<String>, String>,
+    genes: fn(&Values) -> Result<Vec<String>, String>,
 ) -> anyhow::Result<(usize, Vec<String>)> {
     let arms = &run.config().arms;
     let of = |arm: &Arm| genes(&arm.settings).map_err(|why| anyhow!("in arm {:?} {why}", arm.name));
@@ -139,11 +142,6 @@ fn best(run: &KeptRun, registry: &Registry, place: usize) -> anyhow::Result<u32>
     Ok(own.ok_or_else(none)?.0.replica)
 }
 
-/// A text as XML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
-}
-
 fn as_text(
     (arm, number): &(String, u32),
     births: usize,
@@ -154,7 +152,7 @@ fn as_text(
     let (champion, generation) = family.champion();
     let (genes, founders) = (family.genes(names, value), family.founders());
     let shown = |value: &Value| value.as_f64().map_or_else(|| json::whole_or_text(value), rounded);
-    let row = |gene: &crate::family::Inherited| {
+    let row = |gene: &Inherited| {
         let passed = counted(gene.passed, "generation");
         vec![
             gene.name.clone(),
@@ -203,7 +201,7 @@ fn as_json(
     value: &dyn Fn(usize, u64) -> Value,
 ) -> Value {
     let (champion, generation) = family.champion();
-    let gene = |gene: crate::family::Inherited| {
+    let gene = |gene: Inherited| {
         json!({
             "gene": gene.name, "value": gene.value, "by": gene.by, "individual": gene.individual,
             "generation": gene.generation, "passed": gene.passed,

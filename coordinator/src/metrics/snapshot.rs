@@ -10,8 +10,10 @@ use prometheus_client::{
     registry::Unit,
 };
 
-use crate::access::Expiries;
-use crate::core::{Attempts, Durations, Figures, View};
+use crate::{
+    access::Expiries,
+    core::{Attempts, Durations, Figures, View},
+};
 
 /// The most runs with figures of their own: unfinished ones first, then by name.
 pub(super) const RUNS_MAX: usize = 200;

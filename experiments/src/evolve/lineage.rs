@@ -10,8 +10,8 @@ use evoxo_common::{
 use serde_json::Value;
 
 use super::{
-    algorithm::{Algorithm, Individual},
-    genome::{Candidate, Genes},
+    algorithm::{Algorithm, Descent, Individual},
+    genome::{Candidate, Genes, Part},
     settings::Settings,
 };
 
@@ -29,7 +29,7 @@ fn genes(values: &Values) -> Result<Vec<String>, String> {
     if settings.window > 0 {
         return Err("parents are followed through whole generations only: the run has window > 0".into());
     }
-    let named = |part: &super::genome::Part| match part.length {
+    let named = |part: &Part| match part.length {
         1 => vec![part.name.clone()],
         length => (0..length).map(|gene| format!("{}[{gene}]", part.name)).collect(),
     };
@@ -66,14 +66,14 @@ fn bits(candidate: &Candidate) -> Vec<u64> {
 pub(super) fn births(algorithm: &dyn Algorithm) -> Vec<Birth> {
     let kept = algorithm.population();
     let mut known: BTreeSet<u64> = kept.iter().map(|individual| individual.candidate.mark()).collect();
-    let candidates = algorithm.ask(0..algorithm.size()).into_iter().enumerate();
-    let new = candidates.filter(|(_, candidate)| known.insert(candidate.mark()));
-    new.map(|(index, candidate)| birth(algorithm, kept, index, &candidate)).collect()
+    let candidates = algorithm.ask(0..algorithm.size()).into_iter().zip(algorithm.descents());
+    let new = candidates.filter(|(candidate, _)| known.insert(candidate.mark()));
+    new.map(|(candidate, descent)| birth(kept, &candidate, descent)).collect()
 }
 
-fn birth(algorithm: &dyn Algorithm, kept: &[Individual], index: usize, candidate: &Candidate) -> Birth {
+fn birth(kept: &[Individual], candidate: &Candidate, descent: Option<Descent>) -> Birth {
     let (mark, genes) = (candidate.mark(), bits(candidate));
-    let Some(descent) = algorithm.descent(index) else {
+    let Some(descent) = descent else {
         let origins = vec![Origin::First; genes.len()];
         return Birth { mark, parents: Vec::new(), genes, origins };
     };

@@ -53,19 +53,19 @@ impl Cordons {
             return Err(Rejection::Unavailable(sentence.into()));
         }
         let (mut after, mut these) = (self.all.clone(), Vec::new());
-        for named in named_by(named, by, at_s)? {
-            let place = after.iter().position(|other| is_same(other, &named.0));
-            match (place, named.1) {
+        for cordon in named_by(named, by, at_s)? {
+            let place = after.iter().position(|other| is_same(other, &cordon));
+            match (place, named.end) {
                 (Some(place), true) => these.push((*after.remove(place)).clone()),
                 (Some(place), false) => these.push((*after[place]).clone()),
                 (None, true) => {
-                    let what = shown(&named.0);
+                    let what = shown(&cordon);
                     let sentence = format!("there is no cordon of {what}: `evoxo workers` lists the cordons");
                     return Err(Rejection::NotFound(sentence));
                 }
                 (None, false) => {
-                    these.push(named.0.clone());
-                    after.push(Arc::new(named.0));
+                    these.push(cordon.clone());
+                    after.push(Arc::new(cordon));
                 }
             }
         }
@@ -114,9 +114,9 @@ fn is_same(one: &v1::Cordon, other: &v1::Cordon) -> bool {
     (&one.worker, &one.host) == (&other.worker, &other.host)
 }
 
-/// The cordons that a request names, each with whether it is to end.
-fn named_by(named: &v1::CordonWorkersRequest, by: &str, at_s: u64) -> Result<Vec<(v1::Cordon, bool)>, Rejection> {
-    let v1::CordonWorkersRequest { workers, hosts, end } = named;
+/// The cordons that a request names.
+fn named_by(named: &v1::CordonWorkersRequest, by: &str, at_s: u64) -> Result<Vec<v1::Cordon>, Rejection> {
+    let v1::CordonWorkersRequest { workers, hosts, .. } = named;
     if workers.is_empty() && hosts.is_empty() {
         return Err(Rejection::Invalid("name a worker or a host".into()));
     }
@@ -130,8 +130,7 @@ fn named_by(named: &v1::CordonWorkersRequest, by: &str, at_s: u64) -> Result<Vec
             "{bad:?} names no worker and no host: names have 1 to {NAME_BYTES_MAX} bytes"
         )));
     }
-    let of = |worker: &str, host: &str| {
-        (v1::Cordon { worker: worker.into(), host: host.into(), by: by.into(), since: at_s }, *end)
-    };
+    let of =
+        |worker: &str, host: &str| v1::Cordon { worker: worker.into(), host: host.into(), by: by.into(), since: at_s };
     Ok(workers.iter().map(|worker| of(worker, "")).chain(hosts.iter().map(|host| of("", host))).collect())
 }

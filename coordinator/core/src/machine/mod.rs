@@ -7,14 +7,15 @@
 //!
 //! The state is held in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
 //! workers), `owed` (tasks of disconnected workers), `absent` (workers that are not connected), `evidence` (against tasks),
-//! `own` (tasks that the coordinator computes itself), `convictions` (of identities), `cordons` (workers without tasks), `writes` (to the store), `budget` (of
-//! memory), `tally` (counters), and `rules`, one file each for quotas, shares, silence, deadlines and retention.
+//! `own` (tasks that the coordinator computes itself), `convictions` (of identities), `cordons` (workers without tasks),
+//! `writes` (to the store), `budget` (of memory), `tally` (counters), and `rules`, one file each for quotas, shares, silence,
+//! deadlines, retention and expiry.
 //!
 //! The interactions between these objects are in layers, and each layer calls only lower ones: `arrivals` (of workers),
 //! `rounds` (replicas advance), `stored` (reports of the store), `ticks` (time); `results`, `requests` (of clients); `losses`
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
-//! tasks), `workers` (as clients see them), `cordoning`, `assign` (tasks to workers), `recovery` (of runs), `ruling` (carries out what the
-//! rules decide); `ends` (of attempts), `held` and `keeping` (slots that stay free); `rest` (runs stop); `storage` (writes to
+//! tasks), `workers` (as clients see them), `cordoning` (of workers), `assign` (tasks to workers), `assigned` (as clients see
+//! them), `recovery` (of runs), `ruling` (carries out what the rules decide); `ends` (of attempts), `held` and `keeping` (slots that stay free); `rest` (runs stop); `storage` (writes to
 //! the store), `policy` (questions). If one handler finds something that another must act on, it notes a fact (`facts`).
 
 mod about;

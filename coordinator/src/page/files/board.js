@@ -21,6 +21,13 @@ export function moveAt(game, position, cell) {
   });
 }
 
+/** The cell of a move that was made, or -1. If stones fall, the move names a pile: the cell of its highest stone. */
+export function cellOf(game, position, move) {
+  if (!move) return -1;
+  const named = game.cells.map((cell, index) => (cell.startsWith(move) ? index : -1));
+  return named.find((index) => index >= 0 && position.board[index] !== ".") ?? -1;
+}
+
 /** The layers as grids. `play(cell)` is called when a cell is chosen, `aim(cell)` when the pointer is over it. */
 function layers(game, play, aim) {
   const floor = game.width * game.height;

@@ -76,7 +76,8 @@ function take(message) {
       setTimeout(tell, STARVES_MS + 1);
     }
   }
-  for (const name of message.gone_runs) [state.runs, starved].forEach((all) => all.delete(name));
+  for (const name of message.gone_runs) state.runs.delete(name);
+  for (const name of starved.keys()) if (!state.runs.has(name)) starved.delete(name);
   for (const worker of message.workers) state.workers.set(worker.session, worker);
   for (const session of message.gone_workers) state.workers.delete(session);
   state.aside = message.aside ?? state.aside;

@@ -1,7 +1,7 @@
 // Playing: a board, two players, hints, a list of moves. The game is in the address, so it can be shared.
 
 import { analysisOf } from "./analysis.js";
-import { boardOf, hintOf, moveAt, outcomeOf } from "./board.js";
+import { boardOf, cellOf, hintOf, moveAt, outcomeOf } from "./board.js";
 import { matchboxes } from "./boxes.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { get } from "./live.js";
@@ -135,13 +135,7 @@ function boardView(current, again) {
     board.update(position, lastCell(position), state.thoughts, options);
     boxes.update(position, lastCell(position));
   }
-  /** The cell of the last move. If stones fall, the highest stone of its pile. */
-  function lastCell(position) {
-    const name = state.moves[seen() - 1];
-    if (!name) return -1;
-    const named = game.cells.map((cell, index) => (cell.startsWith(name) ? index : -1));
-    return named.find((index) => index >= 0 && position.board[index] !== ".") ?? -1;
-  }
+  const lastCell = (position) => cellOf(game, position, state.moves[seen() - 1]);
   return { main, beside, below: [boxes.node, analysis.node], update, end: analysis.end };
 }
 

@@ -1,6 +1,6 @@
 // A large board for a wall or a classroom, against the strongest player of the game and the best champions of the runs.
 
-import { boardOf, moveAt } from "./board.js";
+import { boardOf, cellOf, moveAt } from "./board.js";
 import { attribute, h, show, text } from "./dom.js";
 import { get, listen, runs } from "./live.js";
 import { match, said } from "./match.js";
@@ -72,8 +72,7 @@ export function wallView(path) {
       show(failed, Boolean(error));
       show(again, moves.length > 0);
       if (!position) return;
-      const last = moves.length ? game.cells.findIndex((cell) => cell.startsWith(moves.at(-1))) : -1;
-      board.update(position, last, [], { free: !own.over() && own.human() });
+      board.update(position, cellOf(game, position, moves.at(-1)), [], { free: !own.over() && own.human() });
       if (own.over() && !counted) {
         counted = true;
         const end = { draw: "drawn", [you]: "won" }[position.result] ?? "lost";

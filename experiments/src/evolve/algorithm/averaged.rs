@@ -109,8 +109,9 @@ impl Algorithm for Averaged {
         range.map(|index| candidates[index / draws - first].clone()).collect()
     }
 
-    fn descent(&self, index: usize) -> Option<Descent> {
-        self.inner.descent(index / self.draws())
+    fn descents(&self) -> Vec<Option<Descent>> {
+        let (inner, draws) = (self.inner.descents(), self.draws());
+        (0..self.size()).map(|index| inner[index / draws].clone()).collect()
     }
 
     fn number(&self, index: usize) -> u64 {

@@ -370,17 +370,20 @@ impl Algorithm for Ga {
         range.map(candidate).collect()
     }
 
-    fn descent(&self, index: usize) -> Option<Descent> {
+    fn descents(&self) -> Vec<Option<Descent>> {
         let again = if self.settings.reevaluate { self.settings.elite } else { 0 };
-        if self.population.is_empty() || index < again {
-            return None;
-        }
-        let (marks, mut descent) = (self.marks(), None);
+        let marks = self.marks();
         let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
-        self.child(self.births + index as u64, &known, &mut |parents, crossed| {
-            descent = Some(Descent { parents, crossed: crossed.clone() });
-        });
-        descent
+        let descent = |index: usize| {
+            let mut descent = None;
+            if !self.population.is_empty() && index >= again {
+                self.child(self.births + index as u64, &known, &mut |parents, crossed| {
+                    descent = Some(Descent { parents, crossed: crossed.clone() });
+                });
+            }
+            descent
+        };
+        (0..self.size()).map(descent).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

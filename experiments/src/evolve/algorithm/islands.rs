@@ -143,17 +143,16 @@ impl Algorithm for Islands {
         candidates
     }
 
-    fn descent(&self, index: usize) -> Option<Descent> {
-        let (mut first, mut place) = (0, 0);
+    fn descents(&self) -> Vec<Option<Descent>> {
+        let (mut all, mut place) = (Vec::new(), 0);
         for island in &self.islands {
-            if index < first + island.whole() {
-                let descent = island.descent(index - first)?;
-                return Some(Descent { parents: descent.parents.map(|parent| place + parent), ..descent });
-            }
-            first += island.whole();
+            let own = island.descents().into_iter();
+            let here = |descent: Descent| Descent { parents: descent.parents.map(|parent| place + parent), ..descent };
+            all.extend(own.map(|descent| descent.map(here)));
             place += island.population().len();
         }
-        panic!("there is no candidate {index}");
+        all.truncate(self.size());
+        all
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

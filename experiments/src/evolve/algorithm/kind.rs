@@ -24,7 +24,7 @@ pub trait Listed: Algorithm + Sized + 'static {
     const OBJECTIVES_MAX: usize = 1;
     /// How the algorithm starts a search with a window: [`steady`], or `None` if it needs whole generations.
     const STEADY: Option<Begin<dyn Steady>> = None;
-    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descent`].
+    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descents`].
     const HAS_PARENTS: bool = false;
     /// How the algorithm treats noise, see [`Averaged`]. `None` if each candidate is evaluated once and has its own seed.
     const NOISE: Option<Noise> = None;
@@ -196,7 +196,7 @@ pub struct AlgorithmKind {
     pub keeps_bounds: fn(&Values) -> bool,
     /// Checks that the settings of a file make sense.
     pub check: fn(&Given<'_>) -> Result<(), Wrong>,
-    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descent`].
+    /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descents`].
     pub has_parents: bool,
     noise: Option<Noise>,
     most: fn(&Given<'_>) -> Most,

@@ -186,6 +186,24 @@ impl MapElites {
         }
     }
 
+    /// How [`Self::birth`] makes a candidate; `None` if it is random.
+    fn descent(&self, number: u64) -> Option<Descent> {
+        if self.archive.is_empty() {
+            return None;
+        }
+        let mut descent = None;
+        let child = self.child(&mut self.search.birth(number), &mut |parents, crossed| {
+            descent = Some(Descent { parents, crossed: crossed.clone() });
+        });
+        // The steps of real genes lead along the line from one elite to the other: they count as crossover.
+        let Descent { parents, mut crossed } = descent?;
+        for (part, own) in crossed.parts.iter_mut().zip(child.parts).filter(|(part, _)| matches!(part, Genes::Real(_)))
+        {
+            *part = own;
+        }
+        Some(Descent { parents, crossed })
+    }
+
     /// A candidate takes its cell if the cell is empty or its elite is not better.
     fn place(&mut self, individual: Individual) {
         let evaluation = &individual.evaluation;
@@ -241,21 +259,8 @@ impl Algorithm for MapElites {
         range.map(|index| self.birth(self.births + index as u64)).collect()
     }
 
-    fn descent(&self, index: usize) -> Option<Descent> {
-        if self.archive.is_empty() {
-            return None;
-        }
-        let mut descent = None;
-        let child = self.child(&mut self.search.birth(self.births + index as u64), &mut |parents, crossed| {
-            descent = Some(Descent { parents, crossed: crossed.clone() });
-        });
-        // The steps of real genes lead along the line from one elite to the other: they count as crossover.
-        let Descent { parents, mut crossed } = descent?;
-        for (part, own) in crossed.parts.iter_mut().zip(child.parts).filter(|(part, _)| matches!(part, Genes::Real(_)))
-        {
-            *part = own;
-        }
-        Some(Descent { parents, crossed })
+    fn descents(&self) -> Vec<Option<Descent>> {
+        (0..self.size()).map(|index| self.descent(self.births + index as u64)).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {

@@ -76,12 +76,9 @@ pub trait Algorithm: Send + Sync {
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
 
-    /// How a candidate of the next batch is made from individuals that the algorithm keeps; `None` if it is made otherwise.
-    ///
-    /// # Panics
-    /// If there is no such candidate.
-    fn descent(&self, _index: usize) -> Option<Descent> {
-        None
+    /// How each candidate of the next batch is made from individuals that the algorithm keeps; `None` if it is made otherwise.
+    fn descents(&self) -> Vec<Option<Descent>> {
+        vec![None; self.size()]
     }
 
     /// The number of a candidate of the next batch in the whole search.

@@ -206,15 +206,19 @@ impl Algorithm for Nsga2 {
         range.map(candidate).collect()
     }
 
-    fn descent(&self, index: usize) -> Option<Descent> {
-        if self.population.is_empty() {
-            return None;
-        }
-        let (parents, mut descent) = (self.parents(&self.meetings(), index), None);
-        self.child(&mut self.search.birth(self.births + index as u64), parents, &mut |crossed| {
-            descent = Some(Descent { parents, crossed: crossed.clone() });
-        });
-        descent
+    fn descents(&self) -> Vec<Option<Descent>> {
+        let meetings = self.meetings();
+        let descent = |index: usize| {
+            let mut descent = None;
+            if !self.population.is_empty() {
+                let parents = self.parents(&meetings, index);
+                self.child(&mut self.search.birth(self.births + index as u64), parents, &mut |crossed| {
+                    descent = Some(Descent { parents, crossed: crossed.clone() });
+                });
+            }
+            descent
+        };
+        (0..self.size()).map(descent).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
