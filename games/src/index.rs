@@ -93,6 +93,7 @@ pub struct Entry {
 pub struct Index {
     entries: Vec<Option<Entry>>,
     representatives: Vec<u16>,
+    taken: Vec<u16>,
 }
 
 impl Index {
@@ -125,7 +126,10 @@ impl Index {
                 entries[usize::from(image)].get_or_insert(Entry { class, variation });
             }
         }
-        Self { entries, representatives }
+        let taken =
+            |code: &u16| numbers(!tic_tac_toe().legal(board_of(*code))).fold(0, |taken, cell| taken | 1 << cell);
+        let taken = representatives.iter().map(taken).collect();
+        Self { entries, representatives, taken }
     }
 
     /// The number of classes, which is the number of decisions in a string.
@@ -150,6 +154,12 @@ impl Index {
     #[must_use]
     pub fn representatives(&self) -> &[u16] {
         &self.representatives
+    }
+
+    /// For each class, the cells that are taken on its representative: bit k is the chapter's cell k.
+    #[must_use]
+    pub fn taken(&self) -> &[u16] {
+        &self.taken
     }
 }
 

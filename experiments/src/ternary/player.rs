@@ -2,7 +2,7 @@
 
 use evoxo_common::choice;
 use evoxo_common::rng::{Generator, below};
-use evoxo_games::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, numbers, ruled};
+use evoxo_games::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, ruled};
 use evoxo_games::{
     board::{Board, Side, tic_tac_toe},
     odds::Subject,
@@ -123,11 +123,16 @@ impl Code {
     pub fn decision(self, genome: &[u8], code: u16) -> Option<Decision> {
         let entry = self.index().entry(code)?;
         let class = usize::from(entry.class);
-        let cell = match self.alphabet {
+        let cell = moved_cell(self.named(genome, class), inverse(entry.variation));
+        Some(Decision { class, variation: entry.variation, cell })
+    }
+
+    /// The cell that a string names on the representative of a class.
+    fn named(self, genome: &[u8], class: usize) -> u8 {
+        match self.alphabet {
             Alphabet::Nine => genome[class],
             Alphabet::Three => 3 * genome[2 * class] + genome[2 * class + 1],
-        };
-        Some(Decision { class, variation: entry.variation, cell: moved_cell(cell, inverse(entry.variation)) })
+        }
     }
 
     /// The place of a decision in a string, counted from 1, and the letters at that place.
@@ -173,11 +178,8 @@ impl Code {
     /// The number of decisions that name a taken cell on the representative board. Games would repair these decisions.
     #[must_use]
     pub fn broken(self, genome: &[u8]) -> usize {
-        let broken = |code: &&u16| {
-            let legal = tic_tac_toe().legal(evoxo_games::index::board_of(**code));
-            self.decision(genome, **code).is_some_and(|decision| !numbers(legal).any(|cell| cell == decision.cell))
-        };
-        self.index().representatives().iter().filter(broken).count()
+        let broken = |(class, taken): &(usize, &u16)| *taken >> self.named(genome, *class) & 1 == 1;
+        self.index().taken().iter().enumerate().filter(broken).count()
     }
 }
 
@@ -186,7 +188,7 @@ mod tests {
     use super::*;
     use evoxo_common::rng::Stream;
     use evoxo_games::board::cells;
-    use evoxo_games::index::{number_of, weight};
+    use evoxo_games::index::{number_of, numbers, weight};
     use proptest::prelude::*;
 
     fn codes() -> impl Strategy<Value = Code> {
@@ -262,12 +264,12 @@ mod tests {
                     prop_assert!(code.classes == Classes::Rotations || image == mirror.mask(chosen));
                 }
             }
-            let broken = (0..code.index().len()).filter(|class| {
-                let board = evoxo_games::index::board_of(code.index().representatives()[*class]);
-                code.choose(&genome, board).count_ones() > 1
+            let broken = code.index().representatives().iter().filter(|representative| {
+                let board = evoxo_games::index::board_of(**representative);
+                let decision = code.decision(&genome, **representative).unwrap();
+                !numbers(tic_tac_toe().legal(board)).any(|cell| cell == decision.cell)
             });
-            // A decision that names a taken cell shows only if its board has more than one empty cell.
-            prop_assert!(broken.count() <= code.broken(&genome));
+            prop_assert_eq!(broken.count(), code.broken(&genome));
         }
     }
 
