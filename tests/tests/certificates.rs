@@ -89,6 +89,56 @@ fn sha256(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string()
 }
 
+/// The description of a run's directory names all its files with their hashes, the experiment file as the workflow, and the
+/// license that somebody wrote into it.
+#[test]
+fn a_certified_directory_is_a_research_object() {
+    let desk = tempfile::tempdir().expect("a directory");
+    let desk = desk.path();
+    run(desk, FILE, "one", &[]);
+    fs::write(desk.join("one/my notes.txt"), "seen").expect("a file");
+    let described = || {
+        let (text, status) = said(desk, &["certify", "one"]);
+        assert_eq!(status, Some(0), "{text}");
+        let crate_: Value = serde_json::from_str(&read(desk, "one/ro-crate-metadata.json")).expect("JSON");
+        crate_["@graph"].as_array().expect("a list").clone()
+    };
+    let entity = |graph: &[Value], id: &str| -> Value {
+        let mut all = graph.iter().filter(|entity| entity["@id"] == id);
+        let found = all.next().unwrap_or_else(|| panic!("{id} is not described"));
+        assert!(all.next().is_none(), "{id} is described twice");
+        found.clone()
+    };
+    let graph = described();
+    let root = entity(&graph, "./");
+    let parts: Vec<&str> =
+        root["hasPart"].as_array().expect("a list").iter().filter_map(|it| it["@id"].as_str()).collect();
+    assert!(parts.contains(&"my%20notes.txt") && parts.contains(&"certificate.json"), "{parts:?}");
+    assert!(parts.contains(&"champions/X-0.json") && !parts.iter().any(|it| it.starts_with("store")), "{parts:?}");
+    for part in parts {
+        let bytes = fs::read(desk.join("one").join(part.replace("%20", " "))).expect("a file");
+        let file = entity(&graph, part);
+        assert_eq!(file["sha256"], Digest::of(&bytes).to_string(), "{part}");
+        assert_eq!(file["contentSize"], bytes.len().to_string(), "{part}");
+    }
+    let result: Value = serde_json::from_str(&read(desk, "one/result.json")).expect("JSON");
+    assert_eq!(entity(&graph, "#digest")["value"], result["digest"]);
+    assert_eq!(entity(&graph, "#run")["instrument"], root["mainEntity"]);
+    let workflow = entity(&graph, "config.toml");
+    assert_eq!((&root["mainEntity"]["@id"], &workflow["version"]), (&workflow["@id"], &result["config_hash"]));
+    for entity_ in &graph {
+        for name in ["citation", "instrument", "programmingLanguage", "about", "mentions"] {
+            let Some(id) = entity_[name]["@id"].as_str() else { continue };
+            entity(&graph, id);
+        }
+    }
+
+    let text = read(desk, "one/ro-crate-metadata.json");
+    let (before, stated) = (root["license"].as_str().expect("a text"), "https://creativecommons.org/licenses/by/4.0/");
+    fs::write(desk.join("one/ro-crate-metadata.json"), text.replace(before, stated)).expect("a file");
+    assert_eq!(entity(&described(), "./")["license"], stated);
+}
+
 #[test]
 fn a_share_of_a_certified_run_is_computed_again_from_the_file_alone() {
     let desk = tempfile::tempdir().expect("a directory");

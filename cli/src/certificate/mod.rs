@@ -5,6 +5,7 @@
 //! rounds: each piece can be computed without those before it.
 
 mod envelope;
+mod research_object;
 mod statement;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use evoxo_proto::v1;
 use serde_json::Value;
 
 pub(crate) use envelope::Envelope;
+pub(crate) use research_object::DESCRIPTION;
 
 use crate::{
     claims::{Difference, Key, other_link},

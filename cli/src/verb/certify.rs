@@ -18,7 +18,7 @@ use evoxo_common::{
 use serde_json::{Value, json};
 
 use crate::{
-    certificate::{CERTIFICATE_BYTES_MAX, Certificate, Envelope, Mark, Marks},
+    certificate::{CERTIFICATE_BYTES_MAX, Certificate, DESCRIPTION, Envelope, Mark, Marks},
     claims::{Claims, Difference, Key},
     file, json,
     legs::build,
@@ -40,6 +40,8 @@ run of fewer is computed again to keep states between pieces, which also verifie
 
 The file is a DSSE envelope with an in-toto statement, which other tools read. With --key it is signed; without, nobody knows \
 who made it. A key is a PEM file with an ECDSA P-256 or Ed25519 key: your access file, or one that openssl makes.
+
+A certificate in the run's directory makes it a Workflow Run RO-Crate, which archives such as Zenodo and WorkflowHub read: ro-crate-metadata.json describes the files, with their hashes. Write there how the directory may be used, under \"license\".
 
 Examples:
   evoxo certify out/invincible
@@ -91,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let whole = results.to_json(Provenance::Known(Value::Null));
     claims.check_result(&whole).map_or(Ok(()), |difference| Err(no_fit(arguments, &difference)))?;
     let about = about(&claims, registry, is_computed);
+    let conclusion = claims.result["conclusion"].as_str().unwrap_or_default().to_owned();
     let certificate = Certificate::of(claims.config, results.into_replicas(), marks, about)?;
     let payload = certificate.to_json().to_string().into_bytes();
     let envelope = Envelope::new(payload, key.as_ref())?;
@@ -104,6 +107,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     file::write(&out, text.as_bytes(), true)
         .with_context(|| format!("cannot write {}: is the disk full?", out.display()))?;
+    if let (Some(directory), None) = (arguments.run.is_dir().then_some(&arguments.run), &arguments.out) {
+        let name = directory.canonicalize()?.file_name().map(|name| name.to_string_lossy().into_owned());
+        let described = certificate.research_object(&name.unwrap_or_default(), directory, &conclusion)?;
+        let path = directory.join(DESCRIPTION);
+        file::write(&path, json::text(&described).as_bytes(), true)
+            .with_context(|| format!("cannot write {}: is the disk full?", path.display()))?;
+    }
     let pieces = counted(certificate.pieces().len(), "piece");
     let signed = key.map_or("not signed".to_owned(), |key| format!("signed with the key {}", key.public().id()));
     let (path, digest, program, bytes) = (out.display(), certificate.digest, program(), text.len());
