@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use evoxo_common::experiment::{Config, REPLICAS_MAX, Registry, Replica};
 use evoxo_coordinator::{
     prepared::Prepared,
@@ -23,11 +23,15 @@ use crate::{
     kept::Kept,
     numbered::{RunDirectory, numbered},
     recompute::programs,
+    remote::{Coordinator, connect, converse, refused},
     say::{notice, program, stdout, usage, whole},
     side::same,
     source::{pair, plain_name},
     stored,
-    verb::run::{Begun, Options, compute},
+    verb::{
+        run::{Begun, Options, compute},
+        submit::submit,
+    },
 };
 
 /// The run, the round, and the settings from then on.
@@ -45,10 +49,12 @@ Examples:
       Names the round in which they part.
   evoxo fork out/td3d --at 50 --set alpha=0.001
   evoxo fork out/td3d --at 50 --set alpha=0.001 --config > drop.toml
-      Only the experiment file, for `evoxo submit`."
+      Only the experiment file, for `evoxo submit`.
+  evoxo fork td3d --at 50 --set alpha=0.001 --submit --coordinator lab7:7600
+      A fork of a run on a coordinator, computed there from the beginning."
 )]
 pub(crate) struct Arguments {
-    /// The run: its directory, or its result.json alone
+    /// The run: its directory, or its result.json alone; with --submit also the name of a run on the coordinator
     run: PathBuf,
     /// The last round with RUN's settings, counted from 1
     #[arg(long, value_name = "ROUND", value_parser = whole::<u64>(1, u64::MAX >> 1))]
@@ -66,6 +72,14 @@ pub(crate) struct Arguments {
     /// there]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "config")]
     out: Option<PathBuf>,
+    /// Compute the new run on a coordinator
+    #[arg(long, conflicts_with_all = ["config", "out", "programs"])]
+    submit: bool,
+    /// The new run's name on the coordinator [default: RUN-fork]
+    #[arg(long, requires = "submit")]
+    name: Option<String>,
+    #[command(flatten)]
+    coordinator: Coordinator,
     /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
     #[arg(long = "program", value_name = "NAME=COMMAND")]
     programs: Vec<Program>,
@@ -75,8 +89,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let start = Instant::now();
+    if arguments.submit {
+        return submitted(arguments, registry);
+    }
     let parent = Kept::read(registry, &arguments.run)?;
-    let config = forked(arguments, registry, &parent)?;
+    let config = forked(arguments, registry, &parent.config)?;
     if arguments.config {
         stdout().write_all(config.to_toml().as_bytes())?;
         return Ok(ExitCode::SUCCESS);
@@ -106,11 +123,35 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(status)
 }
 
+/// Submits the new run.
+fn submitted(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let (parent, config) = if arguments.run.exists() {
+        let parent = Kept::read(registry, &arguments.run)?;
+        check_build(arguments, &parent)?;
+        (parent.name(), parent.config)
+    } else {
+        let name = arguments.run.display().to_string();
+        let request = v1::GetRequest { name: name.clone() };
+        let run = converse(async {
+            Ok(connect(&arguments.coordinator).await?.get(request).await.map_err(refused)?.into_inner())
+        })?;
+        let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
+            .context("this build cannot read the run: use the coordinator's version")?;
+        (name, config)
+    };
+    let config = forked(arguments, registry, &config)?;
+    config.forks_text().iter().for_each(notice);
+    let name = arguments.name.clone().unwrap_or_else(|| plain_name(&format!("{parent}-fork")));
+    let request = v1::SubmitRequest { name, ..Default::default() };
+    submit(&arguments.coordinator, request, &config, arguments.options.json())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The configuration of the new run.
-fn forked(arguments: &Arguments, registry: &Registry, parent: &Kept) -> anyhow::Result<Config> {
+fn forked(arguments: &Arguments, registry: &Registry, parent: &Config) -> anyhow::Result<Config> {
     let mut overrides = arguments.overrides.clone();
     overrides.extend(arguments.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
-    parent.config.forked(registry, arguments.at, &overrides).map_err(|problems| {
+    parent.forked(registry, arguments.at, &overrides).map_err(|problems| {
         let sentences: Vec<&str> = problems.list.iter().map(|problem| problem.sentence.as_str()).collect();
         usage(format_args!("{} cannot be forked: {}", arguments.run.display(), sentences.join("; ")))
     })

@@ -92,6 +92,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether results are printed as JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
     /// The memory for states and tasks.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory.unwrap_or_else(memory_by_default)

@@ -73,40 +73,51 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if autoscale {
         arguments.autoscale.try_scheduler(&arguments.coordinator, &name)?;
     }
+    let level = arguments.verify.unwrap_or_default();
+    let (verification, sampled_millionths) = (level.message().into(), level.millionths());
+    let terms = arguments.term.clone();
+    let request =
+        v1::SubmitRequest { name: name.clone(), verification, sampled_millionths, terms, ..Default::default() };
+    submit(&arguments.coordinator, request, &config, arguments.json)?;
+    match autoscale {
+        true => arguments.autoscale.follow(&arguments.coordinator, &name, arguments.json),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Submits a run with this configuration, and prints the answer.
+pub(crate) fn submit(
+    coordinator: &Coordinator,
+    request: v1::SubmitRequest,
+    config: &Config,
+    as_json: bool,
+) -> anyhow::Result<()> {
+    let (name, request) = (request.name.clone(), v1::SubmitRequest { config: config.to_toml(), ..request });
     let answer = converse(async {
-        let mut client = connect(&arguments.coordinator).await?;
-        let level = arguments.verify.unwrap_or_default();
-        let (verification, sampled_millionths) = (level.message().into(), level.millionths());
-        let (name, config, terms) = (name.clone(), config.to_toml(), arguments.term.clone());
-        let request = v1::SubmitRequest { name, config, verification, sampled_millionths, terms };
-        let answer = client.submit(request).await.map_err(|status| match is_lost(&status) {
+        let answer = connect(coordinator).await?.submit(request).await.map_err(|status| match is_lost(&status) {
             true => refused(status),
             false => refused(status).context("the coordinator refuses the run"),
         })?;
         Ok(answer.into_inner())
     })?;
     let run = answer.run.unwrap_or_default();
-    more_than_asked(&config, &run).iter().for_each(notice);
+    more_than_asked(config, &run).iter().for_each(notice);
     if answer.created {
         run.notices.iter().for_each(notice);
     }
     let mut out = stdout();
-    if arguments.json {
+    if as_json {
         let mut json = run_to_json(&run);
         json["created"] = answer.created.into();
         writeln!(out, "{json:#}")?;
     } else if answer.created {
-        let (program, address) = (program(), &arguments.coordinator.address);
+        let (program, address) = (program(), &coordinator.address);
         writeln!(out, "{name} is accepted: `{program} watch {name} --coordinator {address}` follows it")?;
     } else {
         let (done, total) = (run.rounds_done, run.rounds_total);
         writeln!(out, "{name} exists already, with {done} of {total} rounds done{}", standstill(&run))?;
     }
-    drop(out);
-    match autoscale {
-        true => arguments.autoscale.follow(&arguments.coordinator, &name, arguments.json),
-        false => Ok(ExitCode::SUCCESS),
-    }
+    Ok(())
 }
 
 /// The notice that the stored run has more replicas than this configuration, and keeps them.

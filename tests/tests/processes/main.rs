@@ -6,6 +6,7 @@ mod autoscale;
 mod check;
 mod crashes;
 mod daemon;
+mod forks;
 mod joining;
 mod leaders;
 mod liars;

@@ -1,0 +1,52 @@
+//! `evoxo fork --submit`: forks of runs on a coordinator.
+
+use std::fs;
+
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+};
+
+const FILE: &str = "experiment = \"invincible\"\nreplicas = 2\n[settings]\npopulation = 60\ngames = 100\ngenerations = 8\n\
+                    slice = 20\n";
+
+#[tokio::test]
+async fn a_run_on_a_coordinator_is_forked_there() {
+    let site = Site::new();
+    fs::write(site.path("table.toml"), FILE).expect("a file");
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    let address = coordinator.address.to_string();
+    let evoxo = async |arguments: &[&str]| {
+        let mut command = site.program("evoxo", &[arguments, &["--coordinator", &address]].concat());
+        (command.end().await.success(), command.log())
+    };
+    let change = ["--at", "5", "--set", "penalty=50"];
+    let (submitted, said) = evoxo(&["submit", "table.toml"]).await;
+    assert!(submitted, "{said}");
+    // Also while it is computed; its name is enough.
+    let (forked, said) = evoxo(&[&["fork", "table", "--submit"], &change[..]].concat()).await;
+    assert!(forked && said.contains("After round 5, penalty changes from") && said.contains("table-fork"), "{said}");
+    let (forked, said) = evoxo(&[&["fork", "table", "--submit", "--name", "again"], &change[..]].concat()).await;
+    assert!(forked && said.contains("again is accepted"), "{said}");
+    let parent = person.finished("table").await;
+    let fork = person.finished("table-fork").await;
+    assert_eq!(fork.digest, digest_of_one_thread(&fork.config));
+    assert_eq!(fork.digest, person.finished("again").await.digest);
+    assert_ne!(fork.digest, parent.digest);
+    // A fetched directory says the same.
+    assert!(evoxo(&["fetch", "table", "--out", "fetched"]).await.0);
+    let (forked, said) = evoxo(&[&["fork", "fetched", "--submit", "--name", "table-fork"], &change[..]].concat()).await;
+    assert!(forked && said.contains("table-fork exists already, with 16 of 16 rounds done"), "{said}");
+
+    let refused = async |arguments: &[&str], sentence: &str| {
+        let (done, said) = evoxo(arguments).await;
+        assert!(!done && said.contains(sentence), "{said}");
+    };
+    refused(&[&["fork", "tables", "--submit"], &change[..]].concat(), "there is no run \"tables\"").await;
+    let other = ["fork", "table", "--submit", "--at", "5", "--set", "penalty=7"];
+    refused(&other, "another configuration").await;
+    let fixed = ["fork", "table", "--submit", "--at", "5", "--set", "generations=9"];
+    refused(&fixed, "table cannot be forked").await;
+}
