@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::bail;
-use evoxo_common::experiment::{Birth, Origin};
+use evoxo_common::experiment::{Birth, Origin, mark};
 use serde_json::{Value, json};
 
-/// The most genes of all individuals together: about 900 MB of them.
+/// The most genes of all individuals together: about 250 MB of them.
 const GENES_MAX: usize = 100_000_000;
 
 /// An individual. Its number, from 0, is its place in the order of births.
@@ -18,46 +18,47 @@ struct Individual {
     generation: u64,
     /// The numbers of its parents.
     parents: Vec<usize>,
-    genes: Vec<u64>,
     origins: Vec<Origin>,
 }
 
 /// All individuals of a search, in the order of their births.
 #[derive(Default)]
-pub(crate) struct Births {
+pub(crate) struct Pedigree {
     all: Vec<Individual>,
+    generations: u64,
+    genes: usize,
     /// The number of the youngest individual with a mark.
     of_mark: BTreeMap<u64, usize>,
 }
 
-impl Births {
+impl Pedigree {
     pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
 
     /// Adds the births of a generation, whose parents are all older.
-    pub(crate) fn add(&mut self, generation: u64, births: Vec<Birth>) -> anyhow::Result<()> {
-        let genes = births.first().map_or(0, |birth| birth.genes.len());
-        if (self.all.len() + births.len()).saturating_mul(genes) > GENES_MAX {
+    pub(crate) fn add(&mut self, births: Vec<Birth>) -> anyhow::Result<()> {
+        self.genes += births.iter().map(|birth| birth.origins.len()).sum::<usize>();
+        if self.genes > GENES_MAX {
             bail!(
-                "the search has more than {} genes in generation {generation}, which is too much to follow",
-                GENES_MAX / 1_000_000 * 1_000_000
+                "until generation {} the search has more than {} million genes, which is too much to follow",
+                self.generations,
+                GENES_MAX / 1_000_000
             );
         }
-        let first = self.all.len();
-        let marks: Vec<u64> = births.iter().map(|birth| birth.mark).collect();
-        for Birth { parents, genes, origins, .. } in births {
+        for Birth { mark, parents, origins } in births {
             let number = |mark: &u64| *self.of_mark.get(mark).expect("parents are evaluated before their children");
             let parents = parents.iter().map(number).collect();
-            self.all.push(Individual { generation, parents, genes, origins });
+            self.of_mark.insert(mark, self.all.len());
+            self.all.push(Individual { generation: self.generations, parents, origins });
         }
-        self.of_mark.extend(marks.into_iter().zip(first..));
+        self.generations += 1;
         Ok(())
     }
 
-    /// The family of the youngest individual with this mark; `None` if there is none.
-    pub(crate) fn family(&self, mark: u64) -> Option<Family<'_>> {
-        let champion = *self.of_mark.get(&mark)?;
+    /// The family of the youngest individual with these genes; `None` if there is none.
+    pub(crate) fn family(&self, genes: Vec<u64>) -> Option<Family<'_>> {
+        let champion = *self.of_mark.get(&mark(&genes))?;
         let mut shares = BTreeMap::from([(champion, 1.0)]);
         let mut next = Some(champion);
         // Parents are older than their children, so everybody has their whole share when it is their turn.
@@ -69,8 +70,8 @@ impl Births {
             }
             next = shares.range(..number).next_back().map(|(number, _)| *number);
         }
-        let made = (0..self.all[champion].genes.len()).map(|gene| self.made(champion, gene)).collect();
-        Some(Family { births: self, champion, shares, made })
+        let made = (0..genes.len()).map(|gene| self.made(champion, gene)).collect();
+        Some(Family { pedigree: self, champion, genes, shares, made })
     }
 
     /// Where a gene of an individual was made.
@@ -79,7 +80,7 @@ impl Births {
         loop {
             let at = carriers[carriers.len() - 1];
             match self.all[at].origins[gene] {
-                Origin::Parent(place) => carriers.push(self.all[at].parents[place]),
+                Origin::Parent(place) => carriers.push(self.all[at].parents[usize::from(place)]),
                 by => return Made { by, carriers },
             }
         }
@@ -102,8 +103,10 @@ impl Made {
 
 /// A champion and its ancestors.
 pub(crate) struct Family<'a> {
-    births: &'a Births,
+    pedigree: &'a Pedigree,
     champion: usize,
+    /// The champion's genes.
+    genes: Vec<u64>,
     /// The champion and its ancestors, each with its share of the champion if each parent gives an equal part.
     shares: BTreeMap<usize, f64>,
     /// Where each gene of the champion was made.
@@ -125,7 +128,7 @@ pub(crate) struct Inherited {
 impl Family<'_> {
     /// The champion's number and generation.
     pub(crate) fn champion(&self) -> (usize, u64) {
-        (self.champion, self.births.all[self.champion].generation)
+        (self.champion, self.pedigree.all[self.champion].generation)
     }
 
     /// The number of ancestors.
@@ -137,7 +140,7 @@ impl Family<'_> {
     /// champion were made in them.
     pub(crate) fn founders(&self) -> Vec<(usize, f64, usize)> {
         let genes = |number: usize| self.made.iter().filter(|made| made.in_individual() == number).count();
-        let founders = self.shares.iter().filter(|(number, _)| self.births.all[**number].parents.is_empty());
+        let founders = self.shares.iter().filter(|(number, _)| self.pedigree.all[**number].parents.is_empty());
         let mut founders: Vec<_> = founders.map(|(number, share)| (*number, *share, genes(*number))).collect();
         founders.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         founders
@@ -154,10 +157,10 @@ impl Family<'_> {
             let individual = made.in_individual();
             Inherited {
                 name: name.clone(),
-                value: value(gene, self.births.all[self.champion].genes[gene]),
+                value: value(gene, self.genes[gene]),
                 by: made.by.name(),
                 individual,
-                generation: self.births.all[individual].generation,
+                generation: self.pedigree.all[individual].generation,
                 passed: made.carriers.len() - 1,
             }
         };
@@ -172,7 +175,7 @@ impl Family<'_> {
             other => other.name().into(),
         };
         let member = |(number, share): (&usize, &f64)| {
-            let Individual { generation, parents, origins, .. } = &self.births.all[*number];
+            let Individual { generation, parents, origins, .. } = &self.pedigree.all[*number];
             json!({
                 "individual": number, "generation": generation, "parents": parents, "share": share,
                 "origins": origins.iter().map(origin).collect::<Value>(),
@@ -186,7 +189,7 @@ impl Family<'_> {
         let mut dot = String::from("digraph ancestry {\n  rankdir=LR;\n  node [shape=circle, fontsize=9];\n");
         let passed = self.edges();
         for number in self.shares.keys() {
-            let Individual { generation, parents, .. } = &self.births.all[*number];
+            let Individual { generation, parents, .. } = &self.pedigree.all[*number];
             let look = if *number == self.champion { ", shape=doublecircle" } else { "" };
             let _ = writeln!(dot, "  {number} [tooltip=\"generation {generation}\"{look}];");
             for parent in parents.iter().collect::<BTreeSet<_>>() {
@@ -205,11 +208,11 @@ impl Family<'_> {
     /// A picture: generations from left to right, ancestors as dots, and lines along which genes of the champion passed. Of
     /// the other ancestors at most [`OTHERS_MAX`] are drawn.
     pub(crate) fn svg(&self, title: &str) -> String {
-        let (carriers, last) = (self.carriers(), self.births.all[self.champion].generation.max(1));
+        let (carriers, last) = (self.carriers(), self.pedigree.all[self.champion].generation.max(1));
         let few = self.shares.len() - carriers.len() <= OTHERS_MAX;
         let mut lanes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for number in self.shares.keys().filter(|number| few || carriers.contains(number)) {
-            lanes.entry(self.births.all[*number].generation).or_default().push(*number);
+            lanes.entry(self.pedigree.all[*number].generation).or_default().push(*number);
         }
         let widest = lanes.values().map(Vec::len).max().unwrap_or(1);
         let (left, width, top, height) = (30.0, 900.0, 50.0, 420.0);
@@ -228,7 +231,7 @@ impl Family<'_> {
         );
         let (passed, mut lines) = (self.edges(), [String::new(), String::new()]);
         for (child, (x2, y2)) in &places {
-            for parent in &self.births.all[*child].parents {
+            for parent in &self.pedigree.all[*child].parents {
                 let Some((x1, y1)) = places.get(parent) else { continue };
                 let line = &mut lines[usize::from(passed.contains(&(*parent, *child)))];
                 let _ = write!(line, "M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}");

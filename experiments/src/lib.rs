@@ -10,6 +10,8 @@ pub mod dispatch;
 pub mod evolve;
 pub mod invincible;
 pub mod league;
+#[cfg(test)]
+mod lineage_tests;
 pub mod menace;
 pub mod nndtf;
 pub mod rules;

@@ -47,8 +47,25 @@ fn extended_runs_reach_the_same_end() {
     }
     assert_eq!(
         kinds.into_iter().collect::<Vec<_>>(),
-        ["dispatch", "invincible", "league", "menace", "rules", "ternary"]
+        ["dispatch", "invincible", "league", "menace", "rules", "td3d", "ternary"]
     );
+}
+
+/// A learning rate that falls over a whole trial has other values in a longer one.
+#[test]
+fn a_run_whose_beginning_depends_on_its_length_cannot_be_extended() {
+    let config = |games: u32| {
+        let file = format!(
+            "experiment = \"td3d\"\n[settings]\nnetwork = \"small\"\ngames = {games}\ntest_every = 10\ntest_games = 5\n\
+             segment_games = 10\nschedule = \"linear\""
+        );
+        Config::parse(&registry(), "t", &file, &[]).unwrap()
+    };
+    let why = "with schedule = \"linear\" the learning rate depends on the games of the whole trial";
+    let change = config(40).change_from(&config(20));
+    assert_eq!(change, Change::Other(format!("games is 20 there, and 40 here, and {why}")));
+    let forked = config(20).forked(&registry(), 1, &[("games".into(), "40".into())]);
+    assert!(forked.unwrap_err().to_string().contains(&format!("games cannot change in a fork, because {why}")));
 }
 
 /// With the table `[ends]`, replicas of every kind may end early. They then have the first rows of replicas that do not end

@@ -1,6 +1,6 @@
 //! `evoxo ancestry DIR`: the ancestors of a champion, and where each of its genes was made.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{collections::BTreeMap, io::Write as _, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{anyhow, bail};
 use evoxo_common::{
@@ -13,7 +13,7 @@ use evoxo_worker::Processes;
 use serde_json::{Value, json};
 
 use crate::{
-    family::{Births, Family, Inherited},
+    family::{Family, Inherited, Pedigree},
     file,
     html::escape,
     json,
@@ -29,7 +29,8 @@ use crate::{
 it took one worker, and its digest must be the one of the run. A gene that a child has from a parent is followed to \
 the individual in which crossover or mutation made it. Two individuals with the same genes count as one.
 
-It is known for searches that make candidates from others that they keep: ga, with islands too, nsga2, and map-elites.
+It is known for the tables of invincible, the strings of ternary (repairs in games are births too), the rules of rules, and \
+for searches of evolve that make candidates from others that they keep: ga, with islands too, nsga2, and map-elites.
 
 Examples:
   evoxo ancestry out/tsp
@@ -67,7 +68,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let run = KeptRun::read(registry, &arguments.run)?;
     let config = run.config();
     let Some(lineage) = config.kind.lineage else {
-        bail!("the players of {} have no parents that are followed: `evolve` has", config.kind.name);
+        bail!(
+            "the players of {} have no parents that are followed: those of invincible, ternary, rules and evolve have",
+            config.kind.name
+        );
     };
     let (place, names) = chosen(&run, arguments, lineage.genes)?;
     let arm = &config.arms[place];
@@ -85,9 +89,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let programs = arguments.with.programs(registry, config)?;
     let threads = arguments.with.threads()?;
     let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(&programs))).collect();
-    let (mut replica, mut births) = (Replica::start(config, arm, number), Births::default());
+    let (mut replica, mut pedigree) = (Replica::start(config, arm, number), Pedigree::default());
     while !replica.is_finished() {
-        births.add(replica.rounds(), replica.births().0)?;
+        for generation in replica.births().generations {
+            pedigree.add(generation)?;
+        }
         advance(&mut replica, &mut processes)?;
     }
     if !same(&replica.digest().to_string(), &kept.digest) {
@@ -97,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             arm.name
         );
     }
-    let family = replica.births().1.and_then(|mark| births.family(mark));
+    let family = replica.births().champion.and_then(|genes| pedigree.family(genes));
     let family = family.ok_or_else(|| anyhow!("replica {number} of {:?} has no champion", arm.name))?;
     let value = |gene: usize, bits: u64| (lineage.value)(&arm.settings, gene, bits);
     let title = format!("Ancestors of the champion of replica {number} of {}", arm.name);
@@ -108,8 +114,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         notice(format_args!("wrote {}", path.display()));
     }
     let text = match arguments.json {
-        true => json::text(&as_json(&name, births.count(), &family, &names, &value)),
-        false => as_text(&name, births.count(), &family, &names, &value),
+        true => json::text(&as_json(&name, pedigree.count(), &family, &names, &value)),
+        false => as_text(&name, pedigree.count(), &family, &names, &value),
     };
     printed(stdout().write_all(text.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
@@ -151,7 +157,10 @@ fn as_text(
 ) -> String {
     let (champion, generation) = family.champion();
     let (genes, founders) = (family.genes(names, value), family.founders());
-    let shown = |value: &Value| value.as_f64().map_or_else(|| json::whole_or_text(value), rounded);
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.as_f64().map_or_else(|| json::whole_or_text(other), rounded),
+    };
     let row = |gene: &Inherited| {
         let passed = counted(gene.passed, "generation");
         vec![
@@ -171,25 +180,30 @@ fn as_text(
     };
     let more = match genes.len().saturating_sub(ROWS_MAX) {
         0 => String::new(),
-        more => format!("{} more: --json has all\n\n", counted(more, "gene")),
+        more => format!("... and {more} more: --json has all\n\n"),
     };
     let founder = |(number, share, genes): &(usize, f64, usize)| {
         vec![thousands(*number as u64), format!("{:.1}", 100.0 * share), genes.to_string()]
     };
+    let mut makers: BTreeMap<&str, usize> = BTreeMap::new();
+    genes.iter().for_each(|gene| *makers.entry(gene.by).or_default() += 1);
+    let makers: Vec<String> = makers.iter().map(|(by, genes)| format!("{by} {genes}")).collect();
     let first = Table {
-        title: "The first individuals with the greatest share of it, if each parent gives a half".into(),
+        title: "The first individuals with the greatest share of it, if all parents give equal parts".into(),
         header: ["individual", "share %", "genes made in it"].map(String::from).to_vec(),
         rows: founders.iter().take(FOUNDERS_MAX).map(founder).collect(),
     };
     format!(
         "The champion of replica {number} of {arm:?} is individual {} of {}, born in generation {}.\nIt has {}, {} of them \
-         without parents. Its genes came through {} of these.\n\n{made}\n{more}{first}",
+         without parents. Its genes came through {} of these.\nIts {} were made by {}.\n\n{made}\n{more}{first}",
         thousands(champion as u64),
         thousands(births as u64),
         thousands(generation),
         counted(family.ancestors(), "ancestor"),
         founders.len(),
         family.carriers().len() - 1,
+        counted(genes.len(), "gene"),
+        makers.join(", "),
     )
 }
 

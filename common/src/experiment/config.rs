@@ -159,14 +159,19 @@ impl Config {
             return Change::Other(what);
         }
         let mut longer = String::new();
-        for (here, there) in self.arms.iter().zip(&there.arms) {
-            for ((field, value), (_, before)) in here.settings.iter().zip(there.settings.iter()) {
+        for (arm, there) in self.arms.iter().zip(&there.arms) {
+            for ((field, value), (_, before)) in arm.settings.iter().zip(there.settings.iter()) {
                 if before == value || !self.counts(field, value) && !self.counts(field, before) {
                     continue;
                 }
                 let what = format!("{} is {before} there, and {value} here", field.name);
                 match (field.scope, before, value) {
-                    (Scope::Length, Value::Integer(before), Value::Integer(value)) if before < value => longer = what,
+                    (Scope::Length, Value::Integer(before), Value::Integer(value)) if before < value => {
+                        if let Some(why) = (self.kind.depends_on_length)(&arm.settings) {
+                            return Change::Other(format!("{what}, and {why}"));
+                        }
+                        longer = what;
+                    }
                     _ => return Change::Other(what),
                 }
             }

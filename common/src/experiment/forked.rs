@@ -53,8 +53,13 @@ impl Config {
         }
         for (before, after) in self.arms.iter().zip(&later.arms) {
             for ((field, old), (_, new)) in before.settings.iter().zip(after.settings.iter()) {
-                if old != new && field.scope != Scope::Length {
-                    problems.extend(refusal(self.kind, field));
+                match (self.kind.depends_on_length)(&after.settings) {
+                    _ if old == new => {}
+                    Some(why) if field.scope == Scope::Length => {
+                        problems.push(format!("{} cannot change in a fork, because {why}", field.name));
+                    }
+                    None if field.scope == Scope::Length => {}
+                    _ => problems.extend(refusal(self.kind, field)),
                 }
             }
             let rounds =

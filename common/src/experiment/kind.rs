@@ -232,6 +232,8 @@ pub struct Kind {
     pub sources: &'static [Publication],
     /// [`Experiment::rounds`].
     pub rounds: fn(&Values) -> u64,
+    /// [`Experiment::depends_on_length`].
+    pub depends_on_length: fn(&Values) -> Option<&'static str>,
     /// [`Experiment::demand`].
     pub demand: fn(&Values) -> Demand,
     /// [`Experiment::quantities`].
@@ -276,6 +278,7 @@ impl Kind {
             lineage: E::LINEAGE,
             sources: E::SOURCES,
             rounds: |values| E::rounds(&E::Settings::of(values)),
+            depends_on_length: |values| E::depends_on_length(&E::Settings::of(values)),
             demand: |values| E::demand(&E::Settings::of(values)),
             quantities: |values| E::quantities(&E::Settings::of(values)),
             tail: E::tail,

@@ -42,7 +42,7 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-pub use birth::{Birth, Lineage, Origin};
+pub use birth::{Birth, Births, Growth, Lineage, Origin, mark};
 pub use chain::{Link, ResultDigest};
 pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, short_template, template};
@@ -197,10 +197,16 @@ pub trait Experiment: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// The individuals that the next round evaluates for the first time, in order, and the mark of the champion so far, if the
-    /// kind has a [lineage](Self::LINEAGE).
-    fn births(&self) -> (Vec<Birth>, Option<u64>) {
-        (Vec::new(), None)
+    /// Who is born in the next round, and the champion so far, if the kind has a [lineage](Self::LINEAGE).
+    fn births(&self) -> Births {
+        Births::default()
+    }
+
+    /// Why a longer replica with these settings is another computation from its beginning, in a clause; `None` if it goes on
+    /// where the shorter one ends. Only for kinds with a setting that makes runs longer
+    /// ([`Scope::Length`](crate::settings::Scope::Length)).
+    fn depends_on_length(_: &Self::Settings) -> Option<&'static str> {
+        None
     }
 
     /// Undoes what only the end of a shorter run added. The shorter run had a smaller value of a setting that makes runs longer

@@ -7,7 +7,7 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{
-    Arm, Birth, Config, Kind, Saved,
+    Arm, Births, Config, Kind, Saved,
     chain::{Link, ResultDigest, RowChain, is_due, read_links, write_links},
     ends::Watch,
     running::Running,
@@ -306,10 +306,9 @@ impl Replica {
         self.experiment.candidates()
     }
 
-    /// The individuals that the next round evaluates for the first time, in order, and the mark of the champion so far; none
-    /// if the kind has no [lineage](super::Kind::lineage).
+    /// Who is born in the next round, and the champion so far; nobody if the kind has no [lineage](super::Kind::lineage).
     #[must_use]
-    pub fn births(&self) -> (Vec<Birth>, Option<u64>) {
+    pub fn births(&self) -> Births {
         self.experiment.births()
     }
 
@@ -377,7 +376,7 @@ mod tests {
             None
         }
 
-        fn births(&self) -> (Vec<Birth>, Option<u64>) {
+        fn births(&self) -> Births {
             unreachable!()
         }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use prost::Message as _;
 
-use super::{Birth, Experiment, Row as _};
+use super::{Births, Experiment, Row as _};
 use crate::{candidates::Candidate, card::Card, report::Sheet, task::Task};
 
 /// The interface that the engine needs of a replica: the methods of [`Experiment`], with states as bytes and rows as numbers.
@@ -19,7 +19,7 @@ pub(crate) trait Running: Send + Sync {
     fn population(&self) -> Vec<Card>;
     fn sheet(&self) -> Option<Sheet>;
     fn candidates(&self) -> Vec<Candidate>;
-    fn births(&self) -> (Vec<Birth>, Option<u64>);
+    fn births(&self) -> Births;
 }
 
 /// A restored replica, or a sentence that says why the bytes are not a state.
@@ -65,7 +65,7 @@ impl<E: Experiment> Running for E {
         Experiment::candidates(self)
     }
 
-    fn births(&self) -> (Vec<Birth>, Option<u64>) {
+    fn births(&self) -> Births {
         Experiment::births(self)
     }
 }

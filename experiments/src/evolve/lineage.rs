@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use evoxo_common::{
-    experiment::{Birth, Lineage, Origin},
+    experiment::{Birth, Growth, Lineage, mark},
     settings::Values,
 };
 use serde_json::Value;
 
 use super::{
-    algorithm::{Algorithm, Descent, Individual},
+    algorithm::{Algorithm, Descent},
     genome::{Candidate, Genes, Part},
     settings::Settings,
 };
@@ -25,9 +25,6 @@ fn genes(values: &Values) -> Result<Vec<String>, String> {
         return Err(format!(
             "the candidates of {name} have no parents: it does not make them from others that it keeps"
         ));
-    }
-    if settings.window > 0 {
-        return Err("parents are followed through whole generations only: the run has window > 0".into());
     }
     let named = |part: &Part| match part.length {
         1 => vec![part.name.clone()],
@@ -50,10 +47,11 @@ fn value(values: &Values, mut gene: usize, bits: u64) -> Value {
 }
 
 /// The genes of a candidate as bits.
-fn bits(candidate: &Candidate) -> Vec<u64> {
+pub(super) fn bits(candidate: &Candidate) -> Vec<u64> {
     let of = |genes: &Genes| -> Vec<u64> {
         match genes {
-            Genes::Real(genes) => genes.iter().map(|gene| gene.to_bits()).collect(),
+            // Adding 0.0 turns -0.0 into 0.0: the two are equal, but their bits are not.
+            Genes::Real(genes) => genes.iter().map(|gene| (gene + 0.0).to_bits()).collect(),
             Genes::Integer(genes) => genes.iter().map(|gene| gene.cast_unsigned()).collect(),
             Genes::Bits(genes) => genes.iter().map(|gene| u64::from(*gene)).collect(),
             Genes::Permutation(genes) | Genes::Symbols(genes) => genes.iter().map(|gene| u64::from(*gene)).collect(),
@@ -62,38 +60,28 @@ fn bits(candidate: &Candidate) -> Vec<u64> {
     candidate.parts.iter().flat_map(of).collect()
 }
 
-/// The births of the next batch. A candidate that the algorithm keeps already is none, nor is a copy of another one.
+/// The births of the next batch; with a window, of the candidate that a place became free for. A candidate that the algorithm
+/// keeps already is none, nor is a copy of another one.
 pub(super) fn births(algorithm: &dyn Algorithm) -> Vec<Birth> {
-    let kept = algorithm.population();
-    let mut known: BTreeSet<u64> = kept.iter().map(|individual| individual.candidate.mark()).collect();
-    let candidates = algorithm.ask(0..algorithm.size()).into_iter().zip(algorithm.descents());
-    let new = candidates.filter(|(candidate, _)| known.insert(candidate.mark()));
-    new.map(|(candidate, descent)| birth(kept, &candidate, descent)).collect()
-}
-
-fn birth(kept: &[Individual], candidate: &Candidate, descent: Option<Descent>) -> Birth {
-    let (mark, genes) = (candidate.mark(), bits(candidate));
-    let Some(descent) = descent else {
-        let origins = vec![Origin::First; genes.len()];
-        return Birth { mark, parents: Vec::new(), genes, origins };
+    let kept: Vec<Vec<u64>> = algorithm.population().iter().map(|individual| bits(&individual.candidate)).collect();
+    let mut known: BTreeSet<u64> = kept.iter().map(|genes| mark(genes)).collect();
+    let born = |(candidate, descent): (Candidate, Option<Descent>)| {
+        let genes = bits(&candidate);
+        let parents = descent.iter().flat_map(|descent| descent.parents).map(|place| &kept[place][..]);
+        let crossed = descent.as_ref().map_or_else(|| genes.clone(), |descent| bits(&descent.crossed));
+        Birth::of(&parents.collect::<Vec<_>>(), &Growth { crossed: &crossed, mutated: &genes, repaired: &genes })
     };
-    let parents = descent.parents.map(|place| &kept[place].candidate);
-    let (of_parents, crossed) = (parents.map(bits), bits(&descent.crossed));
-    let origin = |place: usize| match of_parents.iter().position(|parent| parent[place] == crossed[place]) {
-        _ if crossed[place] != genes[place] => Origin::Mutation,
-        Some(parent) => Origin::Parent(parent),
-        None => Origin::Crossover,
-    };
-    let origins = (0..genes.len()).map(origin).collect();
-    Birth { mark, parents: parents.map(Candidate::mark).to_vec(), genes, origins }
+    algorithm.newest().into_iter().map(born).filter(|birth| known.insert(birth.mark)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use evoxo_common::experiment::Origin;
+
     use super::*;
-    use crate::evolve::algorithm::tests::with_parents;
+    use crate::evolve::algorithm::tests::{next, with_parents};
 
     /// The program that evaluates candidates sees the same individuals, in the same order; parents were evaluated before; and
     /// a gene that comes from a parent is the parent's.
@@ -102,30 +90,37 @@ mod tests {
         for (name, mut algorithm, problem) in with_parents() {
             let (mut evaluated, mut of_mutation, mut of_crossover) = (BTreeMap::new(), 0, 0);
             while algorithm.size() > 0 {
-                let candidates = algorithm.ask(0..algorithm.size());
+                let candidates = next(&*algorithm);
+                let made: Vec<Candidate> = algorithm.newest().into_iter().map(|(candidate, _)| candidate).collect();
+                assert!(!algorithm.has_barrier() || made == candidates, "{name}");
                 let mut kept: Vec<&Candidate> = algorithm.population().iter().map(|kept| &kept.candidate).collect();
                 let mut new = Vec::new();
-                for candidate in &candidates {
+                for candidate in &made {
                     if !kept.contains(&candidate) {
                         kept.push(candidate);
-                        new.push(candidate.mark());
+                        new.push(bits(candidate));
                     }
                 }
                 let births = births(&*algorithm);
-                assert_eq!(births.iter().map(|birth| birth.mark).collect::<Vec<u64>>(), new, "{name}");
-                for Birth { parents, genes, origins, .. } in &births {
-                    assert_eq!(parents.is_empty(), algorithm.births() == 0, "{name}");
+                assert_eq!(births.len(), new.len(), "{name}");
+                for (Birth { mark: own, parents, origins }, genes) in births.iter().zip(&new) {
+                    assert_eq!(*own, mark(genes), "{name}");
+                    // With a window, the first candidates come one after another.
+                    assert!(name == "windowed" || parents.is_empty() == (algorithm.births() == 0), "{name}");
                     let parents: Vec<&Vec<u64>> = parents.iter().map(|mark| &evaluated[mark]).collect();
                     for (gene, origin) in origins.iter().enumerate() {
                         match origin {
                             Origin::First => assert!(parents.is_empty(), "{name}"),
-                            Origin::Parent(place) => assert_eq!(parents[*place][gene], genes[gene], "{name}"),
+                            Origin::Parent(place) => {
+                                assert_eq!(parents[usize::from(*place)][gene], genes[gene], "{name}");
+                            }
                             Origin::Crossover => of_crossover += 1,
                             Origin::Mutation => of_mutation += 1,
+                            Origin::Repair => panic!("{name}"),
                         }
                     }
                 }
-                evaluated.extend(candidates.iter().map(|one| (one.mark(), bits(one))));
+                evaluated.extend(made.iter().map(bits).map(|genes| (mark(&genes), genes)));
                 let evaluations: Vec<_> = candidates.iter().map(|one| problem.minimised(one)).collect();
                 algorithm.tell(&evaluations);
             }

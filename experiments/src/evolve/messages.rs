@@ -327,6 +327,27 @@ pub struct CmaRun {
     #[prost(uint64, tag = "10")]
     pub last_great: u64,
 }
+/// The state of L-SHADE between two batches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LShadeState {
+    /// Candidates evaluated so far.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// The population, each individual in its place.
+    #[prost(message, repeated, tag = "2")]
+    pub individuals: ::prost::alloc::vec::Vec<Individual>,
+    /// Parents that were replaced by better children.
+    #[prost(message, repeated, tag = "3")]
+    pub archive: ::prost::alloc::vec::Vec<Candidate>,
+    /// The remembered steps, and rates of crossover; -1 for a rate that stays 0.
+    #[prost(double, repeated, tag = "4")]
+    pub steps: ::prost::alloc::vec::Vec<f64>,
+    #[prost(double, repeated, tag = "5")]
+    pub crossovers: ::prost::alloc::vec::Vec<f64>,
+    /// The place in both that changes next.
+    #[prost(uint32, tag = "6")]
+    pub next: u32,
+}
 /// The state of OpenAI-ES between two batches. Coordinates are as in CmaState.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OpenAiEsState {

@@ -8,7 +8,7 @@ use evoxo_common::{
     candidates::{self, Quantity},
     card::{Card, CardKind},
     digest::Digest,
-    experiment::{Asks, Birth, Complete, Demand, Experiment, Identity, Lineage, Ranking, Reads, Saved},
+    experiment::{Asks, Births, Complete, Demand, Experiment, Identity, Lineage, Ranking, Reads, Saved},
     report::Sheet,
     rng::Stream,
     settings::WithText,
@@ -474,6 +474,10 @@ impl Experiment for Replica {
         rounds_most(&given.settings)
     }
 
+    fn depends_on_length(given: &WithText<Settings>) -> Option<&'static str> {
+        given.settings.algorithm.shrinks.then_some("the population of this algorithm shrinks over all evaluations")
+    }
+
     fn demand(given: &WithText<Settings>) -> Demand {
         demand(&given.settings, given.text.len() as u64 + 16)
     }
@@ -560,12 +564,13 @@ impl Experiment for Replica {
         card::quantities(&given.settings)
     }
 
-    fn births(&self) -> (Vec<Birth>, Option<u64>) {
+    fn births(&self) -> Births {
         // The answer of a noisy search is one of its finalists.
-        let answer = self.answer().and_then(|answer| Some(answer.first()?.candidate.mark()));
-        let best = answer.or_else(|| Some(self.best.as_ref()?.0.mark()));
+        let answer = self.answer().and_then(|answer| Some(lineage::bits(&answer.first()?.candidate)));
+        let champion = answer.or_else(|| Some(lineage::bits(&self.best.as_ref()?.0)));
         let over = self.confirmation.is_some() || self.batch() == 0;
-        (if over { Vec::new() } else { lineage::births(&*self.algorithm) }, best)
+        let generations = if over { Vec::new() } else { vec![lineage::births(&*self.algorithm)] };
+        Births { generations, champion }
     }
 
     fn candidates(&self) -> Vec<candidates::Candidate> {

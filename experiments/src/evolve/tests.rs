@@ -52,6 +52,8 @@ fn every_algorithm_meets_the_contract() {
         "problem = \"noisy-sphere\"\nlength = 3\nevaluations = 50\npopulation = 20\nwindow = 7\nconfirmations = 3\n",
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nnoise = \"yes\"\nconfirmations = 2\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\nnoise = \"yes\"\nconfirmations = 2\n",
+        "algorithm = \"l-shade\"\nproblem = \"g06\"\nevaluations = 200\n",
+        "algorithm = \"l-shade\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 200\nconfirmations = 3\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))

@@ -9,6 +9,7 @@
 pub mod facts;
 mod headline;
 mod kept;
+mod lineage;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -24,7 +25,9 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{mutate, select},
-    experiment::{Config, Demand, Experiment, Identity, Kernel, Kind, Publication, Replica, Told, fits},
+    experiment::{
+        Births, Config, Demand, Experiment, Identity, Kernel, Kind, Lineage, Publication, Replica, Told, fits,
+    },
     headline::Headline,
     report::Report,
     rng::{Generator, Stream, below, chance},
@@ -95,18 +98,22 @@ impl Invincible {
         &self.state.parents[rank * self.graph.len()..][..self.graph.len()]
     }
 
-    /// The genome of an individual of the next generation. In the first generation it is random. Later it is a parent, or the
-    /// child of parent (index - parents) modulo parents.
+    /// The rank of the parent of an individual of the next generation, or of the individual itself if it is a parent.
+    fn parent_of(&self, index: usize) -> usize {
+        index % self.settings.fathers
+    }
+
+    /// The genome of an individual of the next generation: random in the first generation, later a parent or a child.
     fn individual(&self, index: usize) -> Vec<u8> {
         let mut rng = self.stream.word(u64::from(self.state.generation)).text("births").word(index as u64).rng();
         if self.state.generation == 0 {
             return (0..self.graph.len()).map(|class| draw(&mut rng, self.graph.legal_cells(class))).collect();
         }
-        let Settings { fathers: parents, more_mutations, mutations_max, .. } = self.settings;
-        if index < parents {
-            return self.parent(index).to_vec();
+        let Settings { fathers, more_mutations, mutations_max, .. } = self.settings;
+        let mut genome = self.parent(self.parent_of(index)).to_vec();
+        if index < fathers {
+            return genome;
         }
-        let mut genome = self.parent((index - parents) % parents).to_vec();
         let several = chance(&mut rng, more_mutations.numerator() as u64, more_mutations.denominator() as u64);
         let count = if several { 2 + below(&mut rng, mutations_max - 1) } else { 1 };
         mutate::redraw(&mut rng, &mut genome, &self.loci, count as usize, |rng, class, old| {
@@ -164,6 +171,7 @@ impl Experiment for Invincible {
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     const MAY_CHANGE: &'static [&'static str] =
         &["penalty", "win", "draw", "fitness", "games", "population", "more_mutations", "mutations_max"];
+    const LINEAGE: Option<Lineage> = Some(lineage::LINEAGE);
     type Settings = Settings;
     type State = State;
     type Row = Row;
@@ -263,6 +271,10 @@ impl Experiment for Invincible {
     fn population(&self) -> Vec<Card> {
         let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
         (0..self.settings.population).filter_map(player).map(Card::new).collect()
+    }
+
+    fn births(&self) -> Births {
+        lineage::births(self)
     }
 }
 

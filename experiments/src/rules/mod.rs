@@ -14,6 +14,7 @@ mod facts;
 mod figures;
 mod headline;
 pub mod index;
+mod lineage;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -33,7 +34,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication, fits},
+    experiment::{Births, Demand, Experiment, Identity, Kernel, Kind, Lineage, Publication, fits},
     rng::Stream,
     row,
     settings::WithText,
@@ -159,6 +160,7 @@ impl Experiment for Rules {
         "newborn",
         "inherited_weights",
     ];
+    const LINEAGE: Option<Lineage> = Some(lineage::LINEAGE);
     type Settings = WithText<Settings>;
     type State = State;
     type Row = Row;
@@ -275,6 +277,10 @@ impl Experiment for Rules {
     /// The survivors, best first, then the new agents, which have not played yet.
     fn population(&self) -> Vec<Card> {
         self.population.agents.iter().map(|agent| self.card(agent)).collect()
+    }
+
+    fn births(&self) -> Births {
+        lineage::births(self)
     }
 
     fn tail(cycles: usize) -> usize {

@@ -76,7 +76,7 @@ impl Population {
         self.learn(settings, couples, played);
         self.order(settings);
         let (best, strength) = (self.agents[0].weight, strength(&self.agents[0]));
-        self.breed(settings, stream);
+        self.breed(settings, stream, &mut |_, _| ());
         let alive = self.sought();
         self.found |= alive;
         let sum = |part: fn(&Tally) -> u32| played.iter().map(|played| part(&played.tally)).sum();
@@ -198,8 +198,9 @@ impl Population {
     }
 
     /// The parents survive in their order, and children replace all other agents. The pairs of parents take turns with two
-    /// children each until all places are taken.
-    pub fn breed(&mut self, settings: &Settings, stream: Stream) {
+    /// children each until all places are taken. `crossed` sees the places of each child's parents, the one with its first rule
+    /// first, and its rules before mutation.
+    pub fn breed(&mut self, settings: &Settings, stream: Stream, crossed: &mut dyn FnMut([usize; 2], &[(Rule, i32)])) {
         let (best, worst) = settings.parents_count();
         let total = self.agents.len();
         self.agents.drain(best..total - worst);
@@ -210,9 +211,10 @@ impl Population {
         let couples = order.as_chunks::<2>().0;
         let births = stream.text("births");
         let child = |number: usize| {
-            let [mother, father] = couples[number / 2 % couples.len()].map(|parent| &self.agents[parent]);
-            let parents = if number.is_multiple_of(2) { [mother, father] } else { [father, mother] };
-            born(settings, parents, &mut births.word(number as u64).rng())
+            let [mother, father] = couples[number / 2 % couples.len()];
+            let places = if number.is_multiple_of(2) { [mother, father] } else { [father, mother] };
+            let parents = places.map(|parent| &self.agents[parent]);
+            born(settings, parents, &mut births.word(number as u64).rng(), |rules| crossed(places, rules))
         };
         let children: Vec<Agent> = (0..total - self.agents.len()).map(child).collect();
         self.agents.extend(children);
@@ -256,8 +258,13 @@ fn are_similar(one: &Agent, other: &Agent, share: Ratio) -> bool {
     equal as i64 * share.denominator() >= one.rules.len() as i64 * share.numerator()
 }
 
-/// The child whose first rule comes from the first parent.
-fn born(settings: &Settings, [first, second]: [&Agent; 2], rng: &mut Generator) -> Agent {
+/// The child whose first rule comes from the first parent. `crossed` sees its rules before mutation.
+fn born(
+    settings: &Settings,
+    [first, second]: [&Agent; 2],
+    rng: &mut Generator,
+    crossed: impl FnOnce(&[(Rule, i32)]),
+) -> Agent {
     let heavier = settings.inherit == Inherit::Heavier;
     let heir = |place: usize| {
         let (one, other) = if place.is_multiple_of(2) { (first, second) } else { (second, first) };
@@ -265,6 +272,7 @@ fn born(settings: &Settings, [first, second]: [&Agent; 2], rng: &mut Generator) 
         (from.rules[place], if settings.inherited_weights == InheritedWeights::Keep { from.weights[place] } else { 0 })
     };
     let mut genes: Vec<(Rule, i32)> = (0..first.rules.len()).map(heir).collect();
+    crossed(&genes);
     let new = |rng: &mut Generator, _: usize, _: (Rule, i32)| (Rule::born(rng, settings.source()), 0);
     let everything = settings.identical_parents == IdenticalParents::Mutate && first.rules == second.rules;
     match settings.mutations {

@@ -55,7 +55,7 @@ fn ancestors(before: &Population, agent: &Agent) -> Vec<Option<usize>> {
 
 fn bred(settings: &str, before: &Population) -> Population {
     let mut after = before.clone();
-    after.breed(&self::settings(settings), stream());
+    after.breed(&self::settings(settings), stream(), &mut |_, _| ());
     assert_eq!(after.agents.len(), before.agents.len(), "the number of agents is constant");
     after
 }

@@ -43,7 +43,7 @@ use joint::Joint;
 use messages::{LearnTask, State, Tally};
 use part::PartOfRound;
 use segment::{Learn, NAME};
-use settings::{InitialBiases, Settings};
+use settings::{InitialBiases, Schedule, Settings};
 use wire::{Trial, read_weights, write_trial, write_weights};
 
 /// The kind.
@@ -181,6 +181,11 @@ impl Experiment for Td3d {
 
     fn rounds(WithText { settings, .. }: &WithText<Settings>) -> u64 {
         Joint::of(settings).map_or_else(|| settings.games.div_ceil(settings.games_of_task()), |joint| joint.rounds())
+    }
+
+    fn depends_on_length(WithText { settings, .. }: &WithText<Settings>) -> Option<&'static str> {
+        let falls = settings.schedule == Schedule::Linear;
+        falls.then_some("with schedule = \"linear\" the learning rate depends on the games of the whole trial")
     }
 
     fn demand(WithText { settings, text }: &WithText<Settings>) -> Demand {

@@ -9,6 +9,7 @@
 mod card;
 pub mod game;
 mod headline;
+mod lineage;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -29,7 +30,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
     evolve::{cross, mutate, select},
-    experiment::{Demand, Experiment, Identity, Kernel, Kind, Publication, fits},
+    experiment::{Births, Demand, Experiment, Identity, Kernel, Kind, Lineage, Publication, fits},
     rng::{Generator, Stream, chance},
     row,
     task::{Task, TaskKind, checked},
@@ -116,8 +117,9 @@ impl From<Side> for messages::Side {
 }
 
 impl Ternary {
-    /// The strings of a side in the next generation, one after another.
-    fn bred(&self, number: usize, code: Code) -> Vec<u8> {
+    /// The strings of a side in the next generation, one after another. `crossed` sees each pair of children after crossover,
+    /// before mutation, with the places of their parents.
+    fn bred(&self, number: usize, code: Code, crossed: &mut dyn FnMut([usize; 2], &[Vec<u8>; 2])) -> Vec<u8> {
         let births = self.stream.text(name(code.side)).word(self.state.generation.into()).text("births");
         let Some(parents) = self.state.populations.get(number) else {
             return (0..self.settings.population)
@@ -128,7 +130,8 @@ impl Ternary {
         let stay = select::fittest(&parents.fitness, self.settings.elite);
         let stay = stay.into_iter().map(|index| parent(index).to_vec()).collect();
         let pair = |rng: &mut Generator| {
-            let [mother, father] = [(); 2].map(|()| parent(select::binary_tournament(rng, &parents.fitness)));
+            let places = [(); 2].map(|()| select::binary_tournament(rng, &parents.fitness));
+            let [mother, father] = places.map(parent);
             let rate = self.settings.crossover_rate;
             let crosses = chance(rng, rate.numerator() as u64, rate.denominator() as u64);
             let mut children = match self.settings.crossover {
@@ -136,6 +139,7 @@ impl Ternary {
                 Crossover::TwoPoint if crosses => cross::two_point(rng, mother, father),
                 _ => [mother.to_vec(), father.to_vec()],
             };
+            crossed(places, &children);
             for child in &mut children {
                 let rate = self.settings.mutations;
                 let odds = (rate.numerator() as u64, rate.denominator() as u64 * code.len() as u64);
@@ -205,6 +209,7 @@ impl Experiment for Ternary {
     const KERNELS: &'static [Kernel] = speed::KERNELS;
     const MAY_CHANGE: &'static [&'static str] =
         &["random_games", "random_mover", "penalty", "elite", "crossover", "crossover_rate", "mutations"];
+    const LINEAGE: Option<Lineage> = Some(lineage::LINEAGE);
     type Settings = Settings;
     type State = State;
     type Row = Row;
@@ -253,7 +258,8 @@ impl Experiment for Ternary {
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
         let Settings { population, opponents, random_games, random_mover, .. } = self.settings;
         let codes = codes(&self.settings);
-        let bred: Vec<Bytes> = codes.iter().enumerate().map(|(number, code)| self.bred(number, *code).into()).collect();
+        let bred = |(number, code): (usize, &Code)| self.bred(number, *code, &mut |_, _| ()).into();
+        let bred: Vec<Bytes> = codes.iter().enumerate().map(bred).collect();
         let slices = population.div_ceil(self.slice);
         let task = |index: usize| {
             let (number, first) = (index / slices, index % slices * self.slice);
@@ -311,5 +317,9 @@ impl Experiment for Ternary {
     fn population(&self) -> Vec<Card> {
         let population = self.state.populations.first();
         population.into_iter().flat_map(|side| side.genomes.chunks(self.code.len())).map(|it| self.card(it)).collect()
+    }
+
+    fn births(&self) -> Births {
+        lineage::births(self)
     }
 }

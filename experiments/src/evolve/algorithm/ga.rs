@@ -374,16 +374,9 @@ impl Algorithm for Ga {
         let again = if self.settings.reevaluate { self.settings.elite } else { 0 };
         let marks = self.marks();
         let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
-        let descent = |index: usize| {
-            let mut descent = None;
-            if !self.population.is_empty() && index >= again {
-                self.child(self.births + index as u64, &known, &mut |parents, crossed| {
-                    descent = Some(Descent { parents, crossed: crossed.clone() });
-                });
-            }
-            descent
-        };
-        (0..self.size()).map(descent).collect()
+        let descent = |index: usize| Descent::of(|crossed| self.child(self.births + index as u64, &known, crossed));
+        let is_child = |index: usize| !self.population.is_empty() && index >= again;
+        (0..self.size()).map(|index| if is_child(index) { descent(index) } else { None }).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -417,12 +410,12 @@ impl Algorithm for Ga {
 /// As many random candidates as the population has places. Then each child replaces the worst individual, unless the child is
 /// worse. With restricted replacement it does what it does in a generation.
 impl Steady for Ga {
-    fn candidate(&self, number: u64) -> Candidate {
+    fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
         if number < self.settings.population as u64 {
             return self.search.first(number);
         }
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
-        self.birth(number, &known)
+        self.child(number, &known, crossed)
     }
 
     fn take(&mut self, individual: Individual) {

@@ -26,6 +26,8 @@ pub trait Listed: Algorithm + Sized + 'static {
     const STEADY: Option<Begin<dyn Steady>> = None;
     /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descents`].
     const HAS_PARENTS: bool = false;
+    /// Whether something shrinks until the last evaluation, so that a longer search is another one from its beginning.
+    const SHRINKS: bool = false;
     /// How the algorithm treats noise, see [`Averaged`]. `None` if each candidate is evaluated once and has its own seed.
     const NOISE: Option<Noise> = None;
     /// How candidates are made from their numbers, if tasks need no genes: see [`Algorithm::steps`].
@@ -198,6 +200,8 @@ pub struct AlgorithmKind {
     pub check: fn(&Given<'_>) -> Result<(), Wrong>,
     /// Whether candidates are made from individuals that the algorithm keeps: see [`Algorithm::descents`].
     pub has_parents: bool,
+    /// Whether something shrinks until the last evaluation, so that a longer search is another one from its beginning.
+    pub shrinks: bool,
     noise: Option<Noise>,
     most: fn(&Given<'_>) -> Most,
     begin: Begin<dyn Algorithm>,
@@ -222,6 +226,7 @@ impl AlgorithmKind {
             begin: L::begin,
             steady: L::STEADY,
             has_parents: L::HAS_PARENTS,
+            shrinks: L::SHRINKS,
         }
     }
 

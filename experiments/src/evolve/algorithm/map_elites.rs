@@ -178,32 +178,6 @@ impl Listed for MapElites {
 }
 
 impl MapElites {
-    /// A child of two elites; a random candidate while the archive is empty.
-    fn birth(&self, number: u64) -> Candidate {
-        match self.archive.is_empty() {
-            true => self.search.first(number),
-            false => self.child(&mut self.search.birth(number), &mut |_, _| ()),
-        }
-    }
-
-    /// How [`Self::birth`] makes a candidate; `None` if it is random.
-    fn descent(&self, number: u64) -> Option<Descent> {
-        if self.archive.is_empty() {
-            return None;
-        }
-        let mut descent = None;
-        let child = self.child(&mut self.search.birth(number), &mut |parents, crossed| {
-            descent = Some(Descent { parents, crossed: crossed.clone() });
-        });
-        // The steps of real genes lead along the line from one elite to the other: they count as crossover.
-        let Descent { parents, mut crossed } = descent?;
-        for (part, own) in crossed.parts.iter_mut().zip(child.parts).filter(|(part, _)| matches!(part, Genes::Real(_)))
-        {
-            *part = own;
-        }
-        Some(Descent { parents, crossed })
-    }
-
     /// A candidate takes its cell if the cell is empty or its elite is not better.
     fn place(&mut self, individual: Individual) {
         let evaluation = &individual.evaluation;
@@ -256,7 +230,7 @@ impl Algorithm for MapElites {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        range.map(|index| self.birth(self.births + index as u64)).collect()
+        range.map(|index| self.candidate(self.births + index as u64)).collect()
     }
 
     fn descents(&self) -> Vec<Option<Descent>> {
@@ -286,11 +260,20 @@ impl Algorithm for MapElites {
 }
 
 impl Steady for MapElites {
-    fn candidate(&self, number: u64) -> Candidate {
-        match number < self.settings.initial as u64 {
+    /// A child of two elites; a random candidate at the beginning, and while the archive is empty.
+    fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
+        match number < self.settings.initial as u64 || self.archive.is_empty() {
             true => self.search.first(number),
-            false => self.birth(number),
+            false => self.child(&mut self.search.birth(number), crossed),
         }
+    }
+
+    /// The steps of real genes lead along the line from one elite to the other, so they count as crossover.
+    fn descent(&self, number: u64) -> Option<Descent> {
+        let Descent { parents, mut crossed } = Descent::of(|crossed| self.made(number, crossed))?;
+        let parts = crossed.parts.iter_mut().zip(self.candidate(number).parts);
+        parts.filter(|(part, _)| matches!(part, Genes::Real(_))).for_each(|(part, own)| *part = own);
+        Some(Descent { parents, crossed })
     }
 
     fn take(&mut self, individual: Individual) {

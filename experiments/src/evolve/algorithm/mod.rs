@@ -7,6 +7,7 @@ mod ga;
 mod individual;
 mod islands;
 mod kind;
+mod l_shade;
 mod map_elites;
 mod niches;
 mod nsga2;
@@ -36,6 +37,7 @@ pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use islands::{Islands, Settings as IslandsSettings};
 pub use kind::{AlgorithmKind, Begin, Given, Leaves, Listed, Made, Make, Part, steady};
+pub use l_shade::{LShade, Settings as LShadeSettings};
 pub use map_elites::{MapElites, Settings as MapElitesSettings, regions};
 pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
@@ -56,6 +58,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<OpenAiEs>(),
     &AlgorithmKind::of::<Nsga2>(),
     &AlgorithmKind::of::<MapElites>(),
+    &AlgorithmKind::of::<LShade>(),
 ];
 
 /// An optimiser between two batches: a pure state machine.
@@ -79,6 +82,11 @@ pub trait Algorithm: Send + Sync {
     /// How each candidate of the next batch is made from individuals that the algorithm keeps; `None` if it is made otherwise.
     fn descents(&self) -> Vec<Option<Descent>> {
         vec![None; self.size()]
+    }
+
+    /// The candidates that are made from the individuals that the algorithm keeps now, each with how it is made.
+    fn newest(&self) -> Vec<(Candidate, Option<Descent>)> {
+        self.ask(0..self.size()).into_iter().zip(self.descents()).collect()
     }
 
     /// The number of a candidate of the next batch in the whole search.
@@ -137,6 +145,16 @@ pub struct Descent {
     pub parents: [usize; 2],
     /// The candidate after crossover, before mutation.
     pub crossed: Candidate,
+}
+
+impl Descent {
+    /// The descent of the candidate that `make` makes; `None` if it has no parents. `make` tells parents and crossed candidate
+    /// to the function that it gets; if a child is made again because it exists already, the last ones count.
+    fn of(make: impl FnOnce(&mut dyn FnMut([usize; 2], &Candidate)) -> Candidate) -> Option<Self> {
+        let mut descent = None;
+        make(&mut |parents, crossed| descent = Some(Self { parents, crossed: crossed.clone() }));
+        descent
+    }
 }
 
 /// What is searched, and for how long: what every algorithm is made from, besides its settings.

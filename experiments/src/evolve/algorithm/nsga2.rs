@@ -209,16 +209,10 @@ impl Algorithm for Nsga2 {
     fn descents(&self) -> Vec<Option<Descent>> {
         let meetings = self.meetings();
         let descent = |index: usize| {
-            let mut descent = None;
-            if !self.population.is_empty() {
-                let parents = self.parents(&meetings, index);
-                self.child(&mut self.search.birth(self.births + index as u64), parents, &mut |crossed| {
-                    descent = Some(Descent { parents, crossed: crossed.clone() });
-                });
-            }
-            descent
+            let (parents, number) = (self.parents(&meetings, index), self.births + index as u64);
+            Descent::of(|crossed| self.child(&mut self.search.birth(number), parents, &mut |it| crossed(parents, it)))
         };
-        (0..self.size()).map(descent).collect()
+        (0..self.size()).map(|index| if self.population.is_empty() { None } else { descent(index) }).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -247,7 +241,7 @@ impl Algorithm for Nsga2 {
 /// of parents and child is dropped: the steady-state NSGA-II (J. J. Durillo, A. J. Nebro, F. Luna and E. Alba, "On the Effect
 /// of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
 impl Steady for Nsga2 {
-    fn candidate(&self, number: u64) -> Candidate {
+    fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
         if number < self.settings.population as u64 || self.population.is_empty() {
             return self.search.first(number);
         }
@@ -255,7 +249,7 @@ impl Steady for Nsga2 {
         let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
         let (one, other) = ([draw(), draw()], [draw(), draw()]);
         let parents = [self.better(&one), self.better(&other)];
-        self.child(&mut rng, parents, &mut |_| ())
+        self.child(&mut rng, parents, &mut |child| crossed(parents, child))
     }
 
     fn take(&mut self, individual: Individual) {

@@ -135,7 +135,7 @@ impl Algorithm for Random {
 }
 
 impl Steady for Random {
-    fn candidate(&self, number: u64) -> Candidate {
+    fn made(&self, number: u64, _: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
         self.search.first(number)
     }
 

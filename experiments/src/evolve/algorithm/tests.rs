@@ -19,7 +19,7 @@ pub(super) fn grid(problem: &Problem, cells: usize) -> MapElitesSettings {
 }
 
 /// The candidates whose evaluations the algorithm gets next.
-fn next(algorithm: &dyn Algorithm) -> Vec<Candidate> {
+pub(in crate::evolve) fn next(algorithm: &dyn Algorithm) -> Vec<Candidate> {
     algorithm.ask(0..if algorithm.has_barrier() { algorithm.size() } else { algorithm.size().min(1) })
 }
 
@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 15] = [
+const ALL: [(&str, &str, usize, Make); 16] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -159,6 +159,13 @@ const ALL: [(&str, &str, usize, Make); 15] = [
             }
         }))
     }),
+    ("l-shade", "rosenbrock", 4, |search, state| {
+        let settings = LShadeSettings { population: 30, reevaluate: false };
+        Ok(match state {
+            None => Box::new(LShade::start(&settings, search)?),
+            Some(state) => Box::new(LShade::restore(&settings, search, state)?),
+        })
+    }),
     ("openai-es", "rosenbrock", 4, |search, state| {
         let settings = OpenAiEsSettings { pairs: 8, ..OpenAiEsSettings::default() };
         Ok(match state {
@@ -170,7 +177,7 @@ const ALL: [(&str, &str, usize, Make); 15] = [
 
 /// The algorithms whose candidates have parents, each with its name and its problem.
 pub(in crate::evolve) fn with_parents() -> Vec<(&'static str, Box<dyn Algorithm>, &'static Problem)> {
-    let named = ["ga", "restricted-ga", "nsga2", "map-elites", "islands"];
+    let named = ["ga", "restricted-ga", "nsga2", "map-elites", "islands", "windowed"];
     let start = |(name, problem, length, make): (&'static str, &str, usize, Make)| {
         let problem = problem::find(problem).unwrap();
         (name, make(search(problem, length, 600), None).unwrap(), problem)

@@ -9,7 +9,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use prost::Message as _;
 
-use super::{Algorithm, Given, Individual, Most, Search, individual, within};
+use super::{Algorithm, Descent, Given, Individual, Most, Search, individual, within};
 use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::WindowState};
 
 /// The largest window.
@@ -17,8 +17,19 @@ pub const WINDOW_MAX: usize = 1000;
 
 /// An optimiser that makes candidates one by one, each from the results known at that time.
 pub trait Steady: Algorithm {
-    /// Takes an evaluated candidate. Candidates arrive in the order of their numbers.
-    fn candidate(&self, number: u64) -> Candidate;
+    /// Makes the candidate with this number. If it has parents, `crossed` sees their places and the child before mutation; if
+    /// the child is made again because it exists already, the last call counts.
+    fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate;
+
+    /// The candidate with this number.
+    fn candidate(&self, number: u64) -> Candidate {
+        self.made(number, &mut |_, _| ())
+    }
+
+    /// How the candidate with this number is made; `None` if it has no parents.
+    fn descent(&self, number: u64) -> Option<Descent> {
+        Descent::of(|crossed| self.made(number, crossed))
+    }
 
     /// Takes an evaluated candidate; they come in the order of their numbers.
     fn take(&mut self, individual: Individual);
@@ -89,6 +100,13 @@ impl Algorithm for Windowed {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         self.pending.range(range).cloned().collect()
+    }
+
+    /// All candidates at the beginning, and later the last one, which takes the place of the one whose result came.
+    fn newest(&self) -> Vec<(Candidate, Option<Descent>)> {
+        let first = if self.births == 0 { 0 } else { self.pending.len() - 1 };
+        let numbers = (self.births + first as u64..self.search.evaluations).zip(self.pending.range(first..));
+        numbers.map(|(number, candidate)| (candidate.clone(), self.steady.descent(number))).collect()
     }
 
     fn has_barrier(&self) -> bool {
@@ -168,7 +186,7 @@ mod tests {
         }
 
         impl Steady for Counting {
-            fn candidate(&self, number: u64) -> Candidate {
+            fn made(&self, number: u64, _: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
                 Candidate { parts: vec![Genes::Integer(vec![number as i64, self.0.len() as i64])] }
             }
 

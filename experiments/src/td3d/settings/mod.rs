@@ -105,7 +105,7 @@ settings! {
         /// tested. Our choice.
         averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
         /// Games of a trial. The paper: 1,000,000.
-        games: u64 = whole(1, TRIAL_GAMES_MAX, "1000000"),
+        games: u64 = length whole(1, TRIAL_GAMES_MAX, "1000000"),
         /// Games between two tests; a divisor of `games`. The paper: 10,000.
         test_every: u64 = whole(1, TRIAL_GAMES_MAX, "10000"),
         /// Games of a test against the benchmark player. The paper: 1,000.
