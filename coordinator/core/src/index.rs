@@ -15,7 +15,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 
 use crate::{
-    pack::Place,
+    pack::PackPlace,
     saved::{Origin, ReplicaSummary, SavedFinished, finished_in},
 };
 
@@ -24,7 +24,7 @@ pub const ENTRY_BYTES: u64 = 200;
 
 /// An object with its finished replicas, in their order.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct PackEntry {
     /// The object's bytes.
     pub bytes: u64,
     /// The replicas, without their states.
@@ -33,7 +33,7 @@ pub struct Entry {
 
 /// Objects of finished replicas, keyed by their names.
 #[derive(Debug, Default)]
-pub struct Index(BTreeMap<Arc<str>, Entry>);
+pub struct Index(BTreeMap<Arc<str>, PackEntry>);
 
 impl Index {
     /// Reads a stored index.
@@ -52,7 +52,7 @@ impl Index {
         let object = |v1::IndexedObject { object, bytes, replicas }: v1::IndexedObject| {
             let (object, mut offset) = (Arc::<str>::from(object), 0_u64);
             let replica = |entry: v1::IndexedReplica| {
-                let place = Place { object: Arc::clone(&object), offset, bytes: entry.bytes, mark: entry.mark };
+                let place = PackPlace { object: Arc::clone(&object), offset, bytes: entry.bytes, mark: entry.mark };
                 offset = offset.checked_add(entry.bytes)?;
                 let replica = ReplicaSummary {
                     arm: entry.arm,
@@ -67,7 +67,7 @@ impl Index {
                 Some(SavedFinished { place, from_copy: false, indexed: true, origin, replica })
             };
             let replicas = replicas.into_iter().map(replica).collect::<Option<_>>()?;
-            Some((object, Entry { bytes, replicas }))
+            Some((object, PackEntry { bytes, replicas }))
         };
         message.objects.into_iter().map(object).collect::<Option<_>>().map(Self)
     }
@@ -77,7 +77,7 @@ impl Index {
     pub fn sealed(&self) -> Bytes {
         let mut origins: Vec<&Origin> = Vec::new();
         let mut objects = Vec::with_capacity(self.0.len());
-        for (object, Entry { bytes, replicas: listed }) in &self.0 {
+        for (object, PackEntry { bytes, replicas: listed }) in &self.0 {
             let mut replicas = Vec::with_capacity(listed.len());
             for SavedFinished { place, origin, replica, .. } in listed {
                 let number = origins.iter().position(|known| *known == origin).unwrap_or(origins.len());
@@ -113,7 +113,7 @@ impl Index {
     }
 
     /// Adds an object. It replaces an earlier entry of the same object.
-    pub fn add(&mut self, object: Arc<str>, entry: Entry) {
+    pub fn add(&mut self, object: Arc<str>, entry: PackEntry) {
         self.0.insert(object, entry);
     }
 
@@ -126,9 +126,9 @@ impl Index {
 
 /// Builds the index entry of an object of finished replicas; `None` if the object is damaged.
 #[must_use]
-pub fn entry(object: &str, pack: &Bytes) -> Option<Entry> {
+pub fn entry(object: &str, pack: &Bytes) -> Option<PackEntry> {
     let replicas = finished_in(object, pack).ok()?.into_iter().map(|(finished, _)| finished).collect();
-    Some(Entry { bytes: pack.len() as u64, replicas })
+    Some(PackEntry { bytes: pack.len() as u64, replicas })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use evoxo_common::envelope::{Damage, Kind, length, mark, open};
 
 /// Where a finished replica is stored.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct PackPlace {
     /// The name of the pack below `runs/RUN/`. If the replica was read from the copy, this is still the name of the original.
     pub object: Arc<str>,
     /// Where the replica begins in the pack.
@@ -20,7 +20,7 @@ pub struct Place {
     pub mark: u64,
 }
 
-impl Place {
+impl PackPlace {
     /// The bytes of the pack that are the replica.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
@@ -46,13 +46,13 @@ pub fn pack(replicas: &[Bytes]) -> Bytes {
 
 /// The places of these sealed replicas in the pack that has them in this order.
 #[must_use]
-pub fn places(object: &str, replicas: &[Bytes]) -> Vec<Place> {
+pub fn places(object: &str, replicas: &[Bytes]) -> Vec<PackPlace> {
     let (object, mut offset) = (Arc::from(object), 0);
     let place = |sealed: &Bytes| {
         let bytes = sealed.len() as u64;
         offset += bytes;
         let mark = mark(sealed).expect("what is stored is sealed, and has a checksum");
-        Place { object: Arc::clone(&object), offset: offset - bytes, bytes, mark }
+        PackPlace { object: Arc::clone(&object), offset: offset - bytes, bytes, mark }
     };
     replicas.iter().map(place).collect()
 }

@@ -21,7 +21,7 @@ use crate::{
     names::{
         CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, Named, ORDER, ORDER_COPY, object_named,
     },
-    pack::{Place, places, split},
+    pack::{PackPlace, places, split},
     prepared::Prepared,
 };
 
@@ -107,7 +107,7 @@ pub struct SavedCheckpoint {
 #[derive(Clone, Debug)]
 pub struct SavedFinished {
     /// Where it is stored.
-    pub place: Place,
+    pub place: PackPlace,
     /// Whether the original is damaged or missing, and the replica was read from the copy.
     pub from_copy: bool,
     /// Whether this comes from the run's index, without reading the object itself.
@@ -218,7 +218,7 @@ pub fn seal_replica(origin: &Origin, replica: v1::ReplicaState) -> Bytes {
 /// How the bytes are damaged.
 pub fn finished_in(object: &str, pack: &Bytes) -> Result<Vec<(SavedFinished, v1::ReplicaState)>, Damage> {
     let sealed = split(pack)?;
-    let read = |(place, sealed): (Place, &Bytes)| {
+    let read = |(place, sealed): (PackPlace, &Bytes)| {
         let found = v1::Finished::decode(open(Kind::Finished, sealed)?).map_err(|_| Damage::Body)?;
         let v1::Finished { config_hash, signature, replica } = found;
         let (origin, state) = (Origin::apart(&config_hash, &signature), replica.ok_or(Damage::Body)?);

@@ -13,7 +13,7 @@ use evoxo_common::{
 use evoxo_proto::{shown::significant, v1::ReplicaState};
 use serde_json::{Value, json};
 
-use crate::{pack::Place, replicas::ReplicaKey};
+use crate::{pack::PackPlace, replicas::ReplicaKey};
 
 /// The most bytes of a run's histories. Replicas beyond that are left out.
 const BYTES_MAX: usize = 24 << 20;
@@ -71,7 +71,7 @@ struct Rows {
     values: Vec<f64>,
     columns: usize,
     /// The place of the replica in the store, if it is finished.
-    finished: Option<Place>,
+    finished: Option<PackPlace>,
     /// Whether the last row remains valid for later rows: the replica has reached its target or its last round.
     stays: bool,
 }
@@ -106,7 +106,7 @@ pub(super) struct Histories {
 
 impl Histories {
     /// Sets a replica's rows, unless they need too much memory.
-    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<Place>) {
+    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<PackPlace>) {
         let history = state.history.iter();
         let values: Vec<f64> =
             history.filter(|row| row.values.len() == columns).flat_map(|row| &row.values).copied().collect();
@@ -132,8 +132,8 @@ impl Histories {
     }
 
     /// Forgets the finished replicas that are not at these places: they were void and are being computed again.
-    pub(super) fn forget_others(&mut self, places: &[(ReplicaKey, Place)]) {
-        let places: BTreeMap<ReplicaKey, &Place> = places.iter().map(|(key, place)| (*key, place)).collect();
+    pub(super) fn forget_others(&mut self, places: &[(ReplicaKey, PackPlace)]) {
+        let places: BTreeMap<ReplicaKey, &PackPlace> = places.iter().map(|(key, place)| (*key, place)).collect();
         let is_other = |(key, rows): (&ReplicaKey, &Rows)| {
             let other = rows.finished.as_ref().is_some_and(|place| places.get(key) != Some(&place));
             other.then_some(*key)
@@ -295,8 +295,8 @@ mod tests {
         serde_json::from_slice(bytes).unwrap()
     }
 
-    fn place(object: &str) -> Place {
-        Place { object: object.into(), offset: 0, bytes: 1, mark: 7 }
+    fn place(object: &str) -> PackPlace {
+        PackPlace { object: object.into(), offset: 0, bytes: 1, mark: 7 }
     }
 
     const MEANS: (usize, Middle) = (0, Middle::Mean);

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use super::curves::{self, Histories as Known, Middle};
 use crate::{
     core::{Rejection, Request, Response},
-    pack::Place,
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     shell::Handle,
@@ -211,7 +211,7 @@ fn states(bytes: &Bytes) -> Vec<v1::ReplicaState> {
 
 impl OfRun {
     /// Takes over the state of a replica, from a checkpoint or from the place of a finished replica.
-    fn take(&mut self, state: &v1::ReplicaState, finished: Option<Place>) {
+    fn take(&mut self, state: &v1::ReplicaState, finished: Option<PackPlace>) {
         let config = &self.prepared.config;
         let Some(arm) = config.arms.iter().position(|arm| arm.name == state.arm) else { return };
         let key = ReplicaKey { arm: arm as u32, index: state.replica };

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     core::{Rejection, Request, Response},
-    pack::Place,
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     shell::Handle,
@@ -49,7 +49,7 @@ const TRIES: usize = 3;
 /// What the store has of a run.
 struct Seen {
     prepared: Arc<Prepared>,
-    finished: Vec<(ReplicaKey, Place)>,
+    finished: Vec<(ReplicaKey, PackPlace)>,
     checkpoint: Option<String>,
     /// Whether outputs differed.
     in_doubt: bool,
@@ -232,7 +232,7 @@ async fn objects(
     reader: &Reader,
     run: &str,
     checkpoint: Option<&String>,
-    finished: &[(ReplicaKey, Place)],
+    finished: &[(ReplicaKey, PackPlace)],
     mut room: u64,
 ) -> Result<Option<Vec<Stored>>, String> {
     let mut stored = Vec::new();
@@ -296,7 +296,7 @@ mod tests {
             wait.block_on(memory.put(&Path::from(format!("runs/large/{object}")), bytes.into())).unwrap();
         }
         let keys = (0..2).map(|index| ReplicaKey { arm: 0, index });
-        let ends: Vec<(ReplicaKey, Place)> = keys.zip(places("ends", &sealed)).collect();
+        let ends: Vec<(ReplicaKey, PackPlace)> = keys.zip(places("ends", &sealed)).collect();
         let read = |most| wait.block_on(objects(&reader, "large", Some(&checkpoint), &ends, most)).unwrap();
         let all = 30 + sealed.iter().map(|sealed| sealed.len() as u64).sum::<u64>();
         assert_eq!(read(all).map(|stored| stored.len()), Some(3));

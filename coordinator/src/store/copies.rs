@@ -15,7 +15,7 @@ use super::{Reader, Store, answer, disk::Waits, objects::Found};
 use crate::{
     core::{Mended, StoreFault},
     names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, finished_name, object_named},
-    pack::{Place, pack, places},
+    pack::{PackPlace, pack, places},
     saved::SavedRun,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 pub(super) struct Unwritten {
     name: String,
     bytes: Bytes,
-    places: Vec<Place>,
+    places: Vec<PackPlace>,
 }
 
 impl Store {
@@ -64,7 +64,7 @@ impl Store {
     /// Writes finished replicas of a run in one object and its copy. Returns for each where it is.
     ///
     /// Replicas whose write has failed before keep their object. Otherwise each retry would leave another half of one behind.
-    pub(super) fn write_finished(&mut self, run: &str, replicas: &[Bytes]) -> Vec<Result<Place, StoreFault>> {
+    pub(super) fn write_finished(&mut self, run: &str, replicas: &[Bytes]) -> Vec<Result<PackPlace, StoreFault>> {
         let before = match self.write_unwritten(run) {
             Ok(places) => places,
             Err(fault) => return replicas.iter().map(|_| Err(fault.clone())).collect(),
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Writes the finished replicas that are not written yet, if there are some, and returns where they are.
-    fn write_unwritten(&mut self, run: &str) -> Result<Vec<Place>, StoreFault> {
+    fn write_unwritten(&mut self, run: &str) -> Result<Vec<PackPlace>, StoreFault> {
         let Some(Unwritten { name, bytes, places }) = self.known(run).unwritten.take() else { return Ok(Vec::new()) };
         let (_, outcome) = self.write_twice(run, &name, &bytes);
         match outcome {
@@ -236,7 +236,7 @@ impl Reader {
     ///
     /// # Errors
     /// A sentence that names the object.
-    pub async fn finished(&self, run: &str, place: &Place) -> Result<Bytes, String> {
+    pub async fn finished(&self, run: &str, place: &PackPlace) -> Result<Bytes, String> {
         let mut bad = Vec::new();
         for name in [Some(place.object.to_string()), copy_name(&place.object)].into_iter().flatten() {
             let name = format!("runs/{run}/{name}");

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::{Store, answer::cause, objects::Found};
 use crate::{
-    index::{ENTRY_BYTES, Entry, Index, entry},
+    index::{ENTRY_BYTES, Index, PackEntry, entry},
     names::{INDEX, copy_name, index_name, object_named},
     saved::SavedRun,
 };
@@ -45,7 +45,7 @@ pub(super) struct Indexed {
     /// How many replicas that index has.
     replicas: u64,
     /// Objects of finished replicas that are in no index, by name.
-    others: BTreeMap<Arc<str>, Entry>,
+    others: BTreeMap<Arc<str>, PackEntry>,
     /// The names of all indices of the run, newest last.
     names: Vec<String>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Indexed {
 impl Indexed {
     /// The state of the index of a run that was just loaded.
     pub(super) fn of(found: &Found, saved: &SavedRun) -> Self {
-        let (mut others, mut replicas) = (BTreeMap::<Arc<str>, Entry>::new(), 0);
+        let (mut others, mut replicas) = (BTreeMap::<Arc<str>, PackEntry>::new(), 0);
         for it in saved.finished.iter().chain(&saved.superseded) {
             if it.indexed {
                 replicas += 1;
@@ -62,7 +62,7 @@ impl Indexed {
             let object = &it.place.object;
             let read = if it.from_copy { copy_name(object) } else { Some(object.to_string()) };
             let bytes = read.and_then(|name| found.sizes.get(&name).copied()).unwrap_or_default();
-            let entry = others.entry(Arc::clone(object)).or_insert(Entry { bytes, replicas: Vec::new() });
+            let entry = others.entry(Arc::clone(object)).or_insert(PackEntry { bytes, replicas: Vec::new() });
             entry.replicas.push(it.clone());
         }
         others.values_mut().for_each(|entry| entry.replicas.sort_by_key(|it| it.place.offset));

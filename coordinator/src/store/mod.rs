@@ -50,7 +50,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 use crate::{
     core::{StoreFault, Stored, Write},
     names::{CONVICTED, ORDER, ORDER_COPY, REVOKED, object_name},
-    pack::Place,
+    pack::PackPlace,
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
@@ -319,7 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// A sentence that names the object.
-    pub fn read_finished(&self, run: &str, place: &Place) -> Result<Bytes, String> {
+    pub fn read_finished(&self, run: &str, place: &PackPlace) -> Result<Bytes, String> {
         self.wait_here(self.reader().finished(run, place))
     }
 

@@ -56,7 +56,8 @@ fn every_cluster_gives_the_same_bytes_as_one_thread() {
         "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} made to wait, {damaged} objects damaged, \
          {unheard} responses of the store lost, {repeated} tasks repeated, {takeovers} takeovers by standbys, {superseded} \
          coordinators superseded, {rivals} others led between a look and a write, {deleted} runs deleted, \
-         {revived} of them submitted to another leader meanwhile, {extended} times asked for more replicas, {packs} objects of several replicas"
+         {revived} of them submitted to another leader meanwhile, {extended} times asked for more replicas, \
+         {packs} objects of several replicas"
     );
     // Without enough faults, the simulation would prove nothing.
     if seeds >= 500 {

@@ -9,7 +9,7 @@ use evoxo_proto::v1;
 use super::{About, Figures};
 use crate::{
     id::{RequestId, SessionId, ThreadId, WriteId},
-    pack::Place,
+    pack::PackPlace,
     prepared::Prepared,
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
@@ -105,7 +105,7 @@ pub enum Stored {
     /// The name of the created object below `runs/RUN/`; `None` if the write creates no object.
     Written(Option<String>),
     /// The result of [`Write::Finished`]: where the replica is.
-    Finished(Place),
+    Finished(PackPlace),
     /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if the run no longer exists.
     Loaded(Option<Box<SavedRun>>),
     /// The result of [`Write::Mend`].
@@ -208,7 +208,7 @@ pub enum Response {
     Replica(ReplicaAt),
     /// The place of each finished and stored replica, and the name of the newest checkpoint below `runs/RUN/`.
     Objects {
-        finished: Vec<(ReplicaKey, Place)>,
+        finished: Vec<(ReplicaKey, PackPlace)>,
         checkpoint: Option<String>,
     },
     Tasks(v1::ListTasksResponse),
@@ -227,7 +227,7 @@ pub enum ReplicaAt {
     /// In these bytes, sealed as a finished replica is stored.
     Bytes(Bytes),
     /// At this place in the store.
-    Stored(Place),
+    Stored(PackPlace),
     /// In this checkpoint in the store, named below `runs/RUN/`.
     Checkpoint(String),
 }

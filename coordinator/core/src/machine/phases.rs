@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::experiment::ResultDigest;
 
-use crate::{pack::Place, replicas::ReplicaKey, saved::Exposed};
+use crate::{pack::PackPlace, replicas::ReplicaKey, saved::Exposed};
 
 /// The phase of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) enum ReplicaPhase {
     /// Stored at this place.
     Stored {
         digest: ResultDigest,
-        place: Place,
+        place: PackPlace,
     },
 }
 

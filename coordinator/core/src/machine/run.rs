@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     id::ThreadId,
-    pack::Place,
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::{SavedFinished, SavedRun},
@@ -232,7 +232,7 @@ impl Run {
     }
 
     /// Records that this attempt of a replica is stored at this place. Returns false if the attempt is no longer current.
-    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, place: Place) -> bool {
+    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, place: PackPlace) -> bool {
         let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
         let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else {
             return false;
