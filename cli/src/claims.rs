@@ -12,15 +12,14 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use evoxo_common::{
     card::Card,
-    envelope::{Kind, open},
     experiment::{
         Config, Link, NoFigures, Registry, Replica, ReplicaTold, ResultDigest, champion_stem,
         small::{as_small_as, is_small, short_digest, whole},
     },
     text::exact,
 };
+use evoxo_coordinator::saved::finished_in;
 use evoxo_proto::v1;
-use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{digests, file, json, kept, say::notice};
@@ -209,8 +208,7 @@ impl Claims {
             if found.is_dir() {
                 finished.push(found.strip_prefix(directory).unwrap_or(&found).display().to_string());
             }
-            // Each replica is stored twice: a coordinator that starts on the store repairs a damaged object from the other
-            // copy.
+            // Each object is stored twice: a coordinator that starts on the store repairs a damaged one from the other.
             for of in [found, run.join("finished-copy")] {
                 let mut own = entries(&of)?;
                 own.sort();
@@ -223,29 +221,25 @@ impl Claims {
         for path in objects {
             let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
             let bytes = Bytes::from(file::read(&path, FILE_BYTES_MAX, "")?);
-            let replica = match open(Kind::Finished, &bytes).map_err(|damage| damage.to_string()) {
-                Ok(body) => v1::Finished::decode(body).ok().and_then(|it| it.replica).ok_or("cannot be read".into()),
-                Err(why) => Err(why),
-            };
-            match replica {
-                Ok(state) => {
-                    let Some(key) = self.key(&state.arm, state.replica) else { continue };
-                    match self.stored.get(&key) {
-                        Some((other, known)) if *known != state => {
-                            differences.push(self.difference(
-                                key,
-                                None,
-                                format!("{name} has another state than {other}"),
-                            ));
-                        }
-                        Some(_) => {}
-                        None => drop(self.stored.insert(key, (name, state))),
-                    }
+            let found = match finished_in(&name, &bytes) {
+                Ok(found) => found,
+                Err(damage) => {
+                    damaged.push((name, damage));
+                    continue;
                 }
-                Err(why) => damaged.push((name, why)),
+            };
+            for (_, state) in found {
+                let Some(key) = self.key(&state.arm, state.replica) else { continue };
+                match self.stored.get(&key) {
+                    Some((other, known)) if *known != state => {
+                        differences.push(self.difference(key, None, format!("{name} has another state than {other}")));
+                    }
+                    Some(_) => {}
+                    None => drop(self.stored.insert(key, (name.clone(), state))),
+                }
             }
         }
-        // Earlier builds computed a damaged replica again and stored it under a new name.
+        // Damaged replicas are computed again and stored in another object.
         let replaced = self.keys().all(|key| self.stored.contains_key(&key));
         for (name, why) in damaged {
             let found = format!("the object {name} {why}");

@@ -23,7 +23,7 @@ use evoxo_coordinator::{
     prepared::Prepared,
     replicas::{Job, Turns},
     saved::replica_of_checkpoint,
-    store::{Lock, Store, StoreError, TOGETHER_BYTES_MAX, TOGETHER_MAX},
+    store::{Lock, Store, StoreError, TOGETHER_BYTES_MAX},
     trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker};
@@ -72,6 +72,8 @@ pub(crate) struct Inline {
     /// When the first of the finished replicas that wait to be stored arrived, and what storing the last ones took.
     gathering: Option<Instant>,
     stored_in: Duration,
+    /// How many of the writes are stored together next, and their bytes; see [`Inline::gather`].
+    gathered: (usize, usize),
     /// The time of jobs that is not reported to the core yet.
     job_us: u64,
     events: VecDeque<Event>,
@@ -117,6 +119,7 @@ impl Inline {
             writes: VecDeque::new(),
             gathering: None,
             stored_in: Duration::ZERO,
+            gathered: (0, 0),
             job_us: 0,
             events: VecDeque::new(),
             worker_events: VecDeque::new(),
@@ -267,15 +270,16 @@ impl Inline {
         for (key, finished) in replicas {
             let arm = prepared.config.arms[key.arm as usize].name.clone();
             let at = self.ask(Request::Replica { name: name.into(), replica: key })?;
-            let read = |object: &str| self.store.read(name, object).map_err(anyhow::Error::msg);
             let state = match at {
-                Response::Replica(ReplicaAt::Bytes(bytes)) => bytes,
-                Response::Replica(ReplicaAt::Object(object)) => read(&object)?,
-                Response::Replica(ReplicaAt::Checkpoint(object)) => {
-                    replica_of_checkpoint(&read(&object)?, &arm, key.index).map_err(anyhow::Error::msg)?
-                }
-                _ => Bytes::new(),
+                Response::Replica(ReplicaAt::Bytes(bytes)) => Ok(bytes),
+                Response::Replica(ReplicaAt::Stored(place)) => self.store.read_finished(name, &place),
+                Response::Replica(ReplicaAt::Checkpoint(object)) => self
+                    .store
+                    .read(name, &object)
+                    .and_then(|checkpoint| replica_of_checkpoint(&checkpoint, &arm, key.index)),
+                _ => Ok(Bytes::new()),
             };
+            let state = state.map_err(anyhow::Error::msg)?;
             fetched.push(v1::Replica { arm, replica: key.index, finished, state });
         }
         Ok(fetched)
@@ -323,18 +327,15 @@ impl Inline {
         Ok(true)
     }
 
-    /// The number of finished replicas of one run with which the writes begin, as many as are stored together.
-    fn gathered(&self) -> usize {
-        let Some((_, first, _)) = self.writes.front() else { return 0 };
-        let mut bytes = 0;
-        let fits = |(_, run, what): &&(WriteId, String, Write)| match what {
-            Write::Finished { bytes: more, .. } if run == first && bytes < TOGETHER_BYTES_MAX => {
-                bytes += more.len();
-                true
-            }
-            _ => false,
-        };
-        self.writes.iter().take(TOGETHER_MAX).take_while(fits).count()
+    /// Counts the finished replicas of one run with which the writes begin, as many as one object may have.
+    fn gather(&mut self) {
+        while let Some((_, run, Write::Finished { bytes })) = self.writes.get(self.gathered.0)
+            && *run == self.writes[0].1
+            // A large replica is alone.
+            && (self.gathered.0 == 0 || self.gathered.1 + bytes.len() <= TOGETHER_BYTES_MAX)
+        {
+            self.gathered = (self.gathered.0 + 1, self.gathered.1 + bytes.len());
+        }
     }
 
     /// Whether the next write must not wait, neither for other replicas to finish nor for anything else.
@@ -345,19 +346,19 @@ impl Inline {
 
     /// Whether no other write can be added to those that come next.
     fn is_full(&self) -> bool {
-        let gathered = self.gathered();
-        gathered == 0 || gathered == TOGETHER_MAX || gathered < self.writes.len()
+        self.gathered.0 == 0 || self.gathered.0 < self.writes.len()
     }
 
     /// Stores what comes next: finished replicas of a run together, everything else alone.
     fn write(&mut self) -> anyhow::Result<()> {
-        let gathered = self.gathered();
+        let (gathered, _) = std::mem::take(&mut self.gathered);
         let (mut ids, mut whats, mut of) = (Vec::new(), Vec::new(), String::new());
         for (write, run, what) in self.writes.drain(..gathered.max(1)) {
             ids.push(write);
             whats.push(what);
             of = run;
         }
+        self.gather();
         let began = Instant::now();
         let outcomes = match &whats[..] {
             [what] => vec![self.store.write(&of, what)],
@@ -428,6 +429,7 @@ impl Inline {
             Effect::Store { write, run, what } => {
                 self.gathering.get_or_insert_with(Instant::now);
                 self.writes.push_back((write, run, what));
+                self.gather();
             }
             Effect::Respond { response, .. } => self.response = Some(response),
             Effect::Publish(view) => {

@@ -79,7 +79,7 @@ fn replicas(store: &Store, saved: &SavedRun) -> Result<Vec<v1::Replica>, String>
     }
     for finished in &saved.finished {
         let (arm, replica) = (finished.replica.arm.clone(), finished.replica.index);
-        let state = store.read(&saved.name, &finished.object)?;
+        let state = store.read_finished(&saved.name, &finished.place)?;
         found.insert((place(&arm), replica), v1::Replica { arm, replica, finished: true, state });
     }
     Ok(found.into_iter().filter(|((place, _), _)| place.is_some()).map(|(_, replica)| replica).collect())

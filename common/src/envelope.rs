@@ -81,6 +81,30 @@ pub fn seal(kind: Kind, body: &[u8]) -> Bytes {
     bytes.into()
 }
 
+/// The bytes of the object with which these bytes begin, as its header says.
+///
+/// # Errors
+/// A [`Damage`], if no object begins here or its end is missing.
+pub fn length(bytes: &[u8]) -> Result<usize, Damage> {
+    if bytes.len() < HEADER_BYTES + CHECKSUM_BYTES {
+        return Err(Damage::Length);
+    }
+    if !bytes.starts_with(MAGIC) {
+        return Err(Damage::Foreign);
+    }
+    let body = bytes[10..HEADER_BYTES].try_into().map(u64::from_le_bytes).map_err(|_| Damage::Length)?;
+    let length = usize::try_from(body).ok().and_then(|body| body.checked_add(HEADER_BYTES + CHECKSUM_BYTES));
+    length.filter(|length| *length <= bytes.len()).ok_or(Damage::Length)
+}
+
+/// The first 8 bytes of an object's checksum, as a number: it tells objects of the same length apart. `None` if there are too
+/// few bytes for a checksum.
+#[must_use]
+pub fn mark(sealed: &[u8]) -> Option<u64> {
+    let checksum = sealed.len().checked_sub(CHECKSUM_BYTES).map(|begin| &sealed[begin..])?;
+    checksum.first_chunk().map(|first| u64::from_le_bytes(*first))
+}
+
 /// Unwraps a body.
 ///
 /// # Errors
@@ -121,6 +145,8 @@ mod tests {
             let sealed = seal(Kind::Checkpoint, &body);
             prop_assert_eq!(open(Kind::Checkpoint, &sealed).unwrap(), &body[..]);
             prop_assert!(open(Kind::Order, &sealed).is_err());
+            prop_assert_eq!(length(&[&sealed[..], &body].concat()), Ok(sealed.len()));
+            prop_assert!(length(&sealed[..sealed.len() - 1]).is_err() && length(&sealed[1..]).is_err());
         }
 
         #[test]

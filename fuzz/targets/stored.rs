@@ -79,7 +79,7 @@ fn object(kind: u8, step: &Step) -> Option<(String, Bytes)> {
             return Some((format!("runs/{run}/order/000001-00000{number}"), sealed(Kind::Order, None)));
         }
         2 => ("checkpoint/000001-00000", sealed(Kind::Checkpoint, own_checkpoint(&prepared, body))),
-        3 => ("finished/000000000000", sealed(Kind::Finished, own_finished(&prepared, body))),
+        3 => ("finished/000001-00000", sealed(Kind::Finished, own_finished(&prepared, body))),
         4 => ("doubt/000001-00000", sealed(Kind::Doubt, None)),
         5 => return Some((format!("leader/00000{number}"), sealed(Kind::Epoch, None))),
         6 => return Some((format!("runs/{run}/poison/{}.task", Digest::of(body)), body.clone())),
@@ -90,7 +90,7 @@ fn object(kind: u8, step: &Step) -> Option<(String, Bytes)> {
     }
     let digest = Digest::of(&bytes).short();
     let name = match directory.starts_with("finished") {
-        true => format!("runs/{run}/{directory}{}-000001-{digest}", number - 1),
+        true => format!("runs/{run}/{directory}{number}-000001-{digest}"),
         false => format!("runs/{run}/{directory}{number}-{digest}"),
     };
     Some((name, bytes))

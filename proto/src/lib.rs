@@ -25,7 +25,7 @@ pub const PROTOCOL: u32 = 3;
 
 /// The number of the store's format. It changes when an earlier build could no longer go on with a store that a later one has
 /// written. A coordinator refuses a store with a higher number.
-pub const STORE_FORMAT: u32 = 1;
+pub const STORE_FORMAT: u32 = 2;
 
 /// The version of a program in several lines, for `--version`: the build and the numbers of the formats.
 #[must_use]

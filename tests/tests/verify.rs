@@ -11,6 +11,7 @@ use evoxo_common::{
     envelope::{Kind, open, seal},
     experiment::ResultDigest,
 };
+use evoxo_coordinator::pack::{pack, split};
 use evoxo_proto::v1;
 use evoxo_tests::programs::{evoxo, program};
 use prost::Message as _;
@@ -60,17 +61,31 @@ fn change_result(directory: &Path, change: impl FnOnce(&mut Value)) {
     });
 }
 
-/// Replaces a finished replica in the store by another one, with a valid checksum.
-fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
-    let finished = directory.join("store/runs/table/finished");
-    let mut objects: Vec<PathBuf> =
-        fs::read_dir(finished).expect("a store").map(|it| it.expect("an entry").path()).collect();
+/// The objects of finished replicas, or of their copies, in the store of a run.
+fn objects(directory: &Path, of: &str) -> Vec<PathBuf> {
+    let found = fs::read_dir(directory.join("store/runs/table").join(of)).expect("a store");
+    let mut objects: Vec<PathBuf> = found.map(|it| it.expect("an entry").path()).collect();
     objects.sort();
-    let path = objects.swap_remove(0);
-    let bytes = Bytes::from(fs::read(&path).expect("an object"));
-    let mut stored = v1::Finished::decode(open(Kind::Finished, &bytes).expect("it is good")).expect("a replica");
+    objects
+}
+
+/// The sealed replicas in an object.
+fn replicas_in(object: &Path) -> Vec<Bytes> {
+    split(&fs::read(object).expect("an object").into()).expect("it is good")
+}
+
+/// Replaces the first replica of the first arm in the store by another one, with a valid checksum. Returns its object.
+fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
+    let read = |sealed: &Bytes| v1::Finished::decode(open(Kind::Finished, sealed).expect("it is good")).expect("one");
+    let is_first = |sealed: &Bytes| read(sealed).replica.is_some_and(|it| it.arm == "O, 1" && it.replica == 0);
+    let has_first = |object: &PathBuf| replicas_in(object).iter().any(is_first);
+    let path = objects(directory, "finished").into_iter().find(has_first).expect("the store has it");
+    let mut replicas = replicas_in(&path);
+    let first = replicas.iter_mut().find(|sealed| is_first(sealed)).expect("it is there");
+    let mut stored = read(first);
     change(stored.replica.as_mut().expect("a replica"));
-    fs::write(&path, seal(Kind::Finished, &stored.encode_to_vec())).expect("an object");
+    *first = seal(Kind::Finished, &stored.encode_to_vec());
+    fs::write(&path, pack(&replicas)).expect("an object");
     path
 }
 
@@ -256,29 +271,26 @@ fn a_replica_missing_from_the_store_is_found() {
         let bad = desk.path().join("bad");
         drop(fs::remove_dir_all(&bad));
         copy(&desk.path().join("good"), &bad);
-        for of in ["finished", "finished-copy"] {
-            let found = fs::read_dir(bad.join("store/runs/table").join(of)).expect("a store");
-            let mut objects: Vec<PathBuf> = found.map(|it| it.expect("an entry").path()).collect();
-            objects.sort();
-            change(&objects);
-        }
+        ["finished", "finished-copy"].iter().for_each(|of| change(&objects(&bad, of)));
         let (text, status) = verify(desk.path(), &["bad", "--share", "1%"]);
         assert_eq!(status, Some(1), "{text}");
         text.matches("its state is missing in store/runs/table/finished").count()
     };
+    let first = replicas_in(&objects(&desk.path().join("good"), "finished")[0]);
     let remove = |object: &PathBuf| fs::remove_file(object).expect("an object");
-    assert_eq!(lacks(&|objects| remove(&objects[0])), 1);
+    assert_eq!(lacks(&|objects| remove(&objects[0])), first.len());
+    let another = [&[first[first.len() - 1].clone()], &first[1..]].concat();
     assert_eq!(
-        lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())),
-        1,
-        "an object of another replica does not count"
+        lacks(&|objects| fs::write(&objects[0], pack(&another)).expect("an object")),
+        usize::from(first.len() > 1),
+        "another replica in its place does not count"
     );
     assert_eq!(lacks(&|objects| objects.iter().for_each(remove)), 6);
     fs::remove_dir_all(desk.path().join("good/store")).expect("a store");
     assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "fetched results have no store");
 }
 
-/// A damaged replica is computed again and stored next to what is left of it.
+/// Damaged replicas are computed again and stored next to what is left of them.
 #[test]
 fn a_repaired_run_matches_the_computed_one() {
     let desk = tempfile::tempdir().expect("a directory");

@@ -132,13 +132,24 @@ fn cordoned(done: &v1::CordonWorkersResponse, ended: bool) -> Vec<String> {
                 format!("  {name} (session {session}, from {address}) still gets none: {} is cordoned too", what(other))
             }
             (true, None) => format!("  {name} (session {session}, from {address}) gets tasks again"),
-            (false, _) => format!("  {name} (session {session}, from {address}) has {tasks_assigned} tasks to finish"),
+            (false, _) => {
+                format!("  {name} (session {session}, from {address}) has {} to finish", tasks(*tasks_assigned))
+            }
         });
     }
     if done.workers.is_empty() {
         lines.push("  no such worker is connected now".to_owned());
     }
     lines
+}
+
+/// A number of tasks, in words.
+fn tasks(count: u32) -> String {
+    match count {
+        0 => "no task".into(),
+        1 => "1 task".into(),
+        more => format!("{more} tasks"),
+    }
 }
 
 fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
@@ -148,7 +159,8 @@ fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
     }
     for worker in asked {
         let v1::Worker { name, session, address, tasks_assigned, .. } = worker;
-        writeln!(out, "{name} (session {session}, from {address}) is asked to leave; it has {tasks_assigned} tasks")?;
+        let tasks = tasks(*tasks_assigned);
+        writeln!(out, "{name} (session {session}, from {address}) is asked to leave; it has {tasks}")?;
     }
     out.flush()
 }
@@ -215,6 +227,9 @@ mod tests {
             cordoned(&done, false),
             ["host lab7: no more tasks from now on, until --uncordon", "  w (session 3, from ) has 2 tasks to finish"]
         );
+        let idle = v1::Worker { tasks_assigned: 0, ..worker.clone() };
+        let lines = cordoned(&v1::CordonWorkersResponse { workers: vec![idle], ..done.clone() }, false);
+        assert_eq!(lines[1], "  w (session 3, from ) has no task to finish");
         let other = v1::Cordon { worker: "w".into(), ..v1::Cordon::default() };
         let both = v1::Worker { cordon: Some(other), ..worker };
         let lines = cordoned(&v1::CordonWorkersResponse { workers: vec![both], ..done.clone() }, true);

@@ -1,6 +1,6 @@
 //! The decisions of a coordinator, without I/O. The state machine ([`Coordinator`]) takes events and the time, and returns
 //! effects. The states of a run's replicas ([`replicas`]) live on a thread of their own, which does the jobs that the state
-//! machine requests. [`saved`], [`names`] and [`write`](mod@write) define what is stored.
+//! machine requests. [`saved`], [`pack`](mod@pack), [`names`] and [`write`](mod@write) define what is stored.
 //!
 //! Invariants: no clock, no I/O, no await, no threads and no randomness. The dependencies of this crate have none of them
 //! either, and `clippy.toml` forbids those of the standard library.
@@ -9,6 +9,7 @@ pub mod id;
 pub mod index;
 mod machine;
 pub mod names;
+pub mod pack;
 pub mod prepared;
 pub mod replicas;
 pub mod saved;

@@ -1,9 +1,9 @@
 //! Names of runs, which users choose, and of stored objects.
 //!
 //! The objects of a run are below `runs/RUN/`: `order/BORN-NUMBER`, `order-copy/BORN-NUMBER-DIGEST`,
-//! `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`, `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a
+//! `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/EPOCH-NUMBER-COUNT-DIGEST`, `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a
 //! task that made the run fail. EPOCH is the epoch of the coordinator that wrote the object. BORN is the epoch in which the
-//! run was submitted. DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. The name of an order
+//! run was submitted. COUNT is the number of replicas in the object. DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. The name of an order
 //! contains neither a digest nor its writer: the coordinator that creates `000007-000002` first has given the second order,
 //! and every other coordinator sees that its own order came too late.
 //!
@@ -11,6 +11,8 @@
 //! name also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`.
 //! `finished-copy/` has a copy of each object in `finished/` under the same name, and `checkpoint-copy/` a copy of the newest
 //! object in `checkpoint/`.
+//!
+//! Format 1 of the store named the object of one finished replica `finished/ORDINAL-EPOCH-DIGEST`.
 //!
 //! `index/EPOCH-NUMBER-DIGEST` lists the finished replicas: see [`crate::index`].
 //!
@@ -56,21 +58,19 @@ pub fn check_run_name(name: &str) -> Result<(), String> {
 }
 
 /// The name, below `runs/RUN/`, of the object that a coordinator of this epoch creates for a write. `None` for writes that
-/// create no object, and for orders, which [`order_name`] names.
+/// create no object, and for orders and finished replicas, which [`order_name`] and [`finished_name`] name.
 #[must_use]
 pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     let short = |bytes: &Bytes| Digest::of(bytes).short();
     match write {
         Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{epoch:06}-{number:06}-{}", short(bytes))),
-        Write::Finished { ordinal, bytes } => Some(format!("finished/{ordinal:013}-{epoch:06}-{}", short(bytes))),
         Write::Doubt { number, bytes } => Some(format!("doubt/{epoch:06}-{number:06}-{}", short(bytes))),
         Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
         Write::Order { .. }
+        | Write::Finished { .. }
         | Write::Convict { .. }
         | Write::Revoke { .. }
         | Write::Cordons { .. }
-        | Write::Unfinish { .. }
-        | Write::UnfinishOwn { .. }
         | Write::Mend { .. }
         | Write::DropCheckpoints
         | Write::Delete
@@ -123,7 +123,13 @@ pub fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
     format!("{ORDER_COPY}/{born:06}-{number:06}-{}", Digest::of(bytes).short())
 }
 
-/// The name, below `runs/RUN/`, of the copy of an object. `None` unless the object is a finished replica or a checkpoint.
+/// The name, below `runs/RUN/`, of a pack of so many finished replicas with these bytes.
+#[must_use]
+pub fn finished_name(epoch: u64, number: u64, count: usize, pack: &Bytes) -> String {
+    format!("{FINISHED}/{epoch:06}-{number:06}-{count:06}-{}", Digest::of(pack).short())
+}
+
+/// The name, below `runs/RUN/`, of the copy of an object. `None` unless the object has finished replicas or is a checkpoint.
 #[must_use]
 pub fn copy_name(object: &str) -> Option<String> {
     let (directory, name) = object.split_once('/')?;
@@ -158,8 +164,10 @@ pub struct Named {
     /// The epoch in which the object was written. For an order, its copy or a deletion: the epoch in which the run was
     /// submitted.
     pub epoch: u64,
-    /// The object's number, or the ordinal of a finished replica.
+    /// The object's number; in format 1, for a finished replica, its ordinal.
     pub number: u64,
+    /// How many finished replicas are in the object; 0 for other objects.
+    pub count: u64,
     /// The first digits of the SHA-256 of the object's bytes, if the name contains them.
     pub digest: Option<String>,
     /// The name itself, below `runs/RUN/`.
@@ -167,17 +175,25 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether the object is the copy of an order, of a finished replica or of a checkpoint.
+    /// Whether the object is the copy of an order, of finished replicas or of a checkpoint.
     pub fn is_copy(&self) -> bool {
         [ORDER_COPY, FINISHED_COPY, CHECKPOINT_COPY].iter().any(|directory| self.object.starts_with(directory))
     }
 
-    /// For a copy of a finished replica or of a checkpoint, the name of the original; otherwise the name itself.
+    /// For a copy of finished replicas or of a checkpoint, the name of the original; otherwise the name itself.
     pub fn original(&self) -> String {
         match self.object.split_once('/') {
             Some((FINISHED_COPY, name)) => format!("{FINISHED}/{name}"),
             Some((CHECKPOINT_COPY, name)) => format!("{CHECKPOINT}/{name}"),
             _ => self.object.clone(),
+        }
+    }
+
+    /// What follows if neither this object of finished replicas nor its copy can be used.
+    pub fn computed_again(&self) -> String {
+        match self.count {
+            0 | 1 => "its replica is computed again, unless another object has it".into(),
+            count => format!("its {count} replicas are computed again, except those that another object has"),
         }
     }
 
@@ -198,16 +214,22 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
         if plain { text.parse::<u64>().ok() } else { None }
     };
     let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
-    let (epoch, number, digest) = match (directory, parts.as_slice()) {
-        (DELETED | ORDER, [born, orders]) => (number(born)?, number(orders)?, None),
-        (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
+    let (epoch, number, count, digest) = match (directory, parts.as_slice()) {
+        (DELETED | ORDER, [born, orders]) => (number(born)?, number(orders)?, 0, None),
+        (FINISHED | FINISHED_COPY, [epoch, pack, count, hash]) => {
+            (number(epoch)?, number(pack)?, number(count)?, Some(digest(hash)?))
+        }
+        // Format 1.
+        (FINISHED | FINISHED_COPY, [ordinal, epoch, hash]) => {
+            (number(epoch)?, number(ordinal)?, 1, Some(digest(hash)?))
+        }
         (
             CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY | CORDONS,
-            [epoch, count, hash],
-        ) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
+            [epoch, place, hash],
+        ) => (number(epoch)?, number(place)?, 0, Some(digest(hash)?)),
         _ => return None,
     };
-    Some(Named { epoch, number, digest, object: name.to_owned() })
+    Some(Named { epoch, number, count, digest, object: name.to_owned() })
 }
 
 #[cfg(test)]
@@ -231,19 +253,23 @@ mod tests {
         let bytes = Bytes::from_static(b"x");
         let digest = Some(Digest::of(&bytes).short());
         let named = |write: Write, directory| object_named(&object_name(&write, 12).unwrap(), directory).unwrap();
-        for (named, number) in [
-            (named(Write::Checkpoint { number: 7, bytes: bytes.clone() }, "checkpoint"), 7),
-            (named(Write::Doubt { number: 8, bytes: bytes.clone() }, "doubt"), 8),
-            (named(Write::Finished { ordinal: 3_000_009, bytes: bytes.clone() }, "finished"), 3_000_009),
+        let finished = finished_name(12, 9, 20_000, &bytes);
+        // An object of format 1: the first replica of the fourth arm.
+        let first = format!("finished/0000003000000-000012-{}", digest.as_deref().unwrap());
+        for (named, number, count) in [
+            (named(Write::Checkpoint { number: 7, bytes: bytes.clone() }, "checkpoint"), 7, 0),
+            (named(Write::Doubt { number: 8, bytes: bytes.clone() }, "doubt"), 8, 0),
+            (object_named(&finished, FINISHED).unwrap(), 9, 20_000),
+            (object_named(&first, FINISHED).unwrap(), 3_000_000, 1),
         ] {
-            assert_eq!((named.epoch, named.number, &named.digest), (12, number, &digest));
+            assert_eq!((named.epoch, named.number, named.count, &named.digest), (12, number, count, &digest));
         }
         let order = object_named(&order_name(1_234_567, 2), "order").unwrap();
         assert_eq!((order.epoch, order.number, order.digest), (1_234_567, 2, None));
         let copy = object_named(&order_copy_name(7, 2, &bytes), ORDER_COPY).unwrap();
         assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
         assert_eq!(object_named(&copy.object, ORDER), None);
-        let finished = object_name(&Write::Finished { ordinal: 3, bytes: bytes.clone() }, 12).unwrap();
+        let finished = finished_name(12, 3, 1, &bytes);
         let checkpoint = object_name(&Write::Checkpoint { number: 3, bytes: bytes.clone() }, 12).unwrap();
         for (object, of, directory) in [(finished, FINISHED, FINISHED_COPY), (checkpoint, CHECKPOINT, CHECKPOINT_COPY)]
         {
@@ -260,7 +286,8 @@ mod tests {
         for (name, directory) in [
             ("order/000002-0123456789abcdef", "order"),
             ("checkpoint/000042-0123456789abcdef", "checkpoint"),
-            ("finished/0000001000007-0123456789abcdef", "finished"),
+            ("finished/000001-0123456789abcdef", "finished"),
+            ("finished/000001-000002-3-0123456789abcdef", "finished"),
             ("doubt/000001-0123456789abcdef", "doubt"),
             ("order/notes", "order"),
             ("order/000001", "order"),

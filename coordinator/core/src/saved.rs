@@ -1,10 +1,11 @@
 //! Runs as they are stored, and how their objects are read back. Pure: the caller passes the function that reads.
 //!
 //! [`crate::names`] defines the names of the objects. If there are several checkpoints, the one with the highest epoch
-//! counts, then the one with the highest number. If a finished replica has several objects, the one with the highest epoch
-//! counts. Objects left by an earlier run of the same name are not used.
+//! counts, then the one with the highest number. If several objects have the same finished replica, the same rule says which of
+//! them counts, so a replica that is void and was computed again stays in the store and does no harm. Objects left by an earlier
+//! run of the same name are not used.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -20,6 +21,7 @@ use crate::{
     names::{
         CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, Named, ORDER, ORDER_COPY, object_named,
     },
+    pack::{PackPlace, places, split},
     prepared::Prepared,
 };
 
@@ -40,8 +42,10 @@ pub struct SavedRun {
     pub checkpoint_number: u64,
     /// The newest valid checkpoint.
     pub checkpoint: Option<SavedCheckpoint>,
-    /// The valid finished replicas.
+    /// The valid finished replicas, by arm and number.
     pub finished: Vec<SavedFinished>,
+    /// Valid finished replicas that do not count, because a later object has them too.
+    pub superseded: Vec<SavedFinished>,
     /// The newest valid index: its name below `runs/RUN/`, and its size in bytes.
     pub index: Option<(String, u64)>,
     /// The highest number of an index, valid or damaged.
@@ -102,12 +106,10 @@ pub struct SavedCheckpoint {
 /// A finished replica.
 #[derive(Clone, Debug)]
 pub struct SavedFinished {
-    /// The replica's name below `runs/RUN/`. If it was read from the copy, this is still the name of the original.
-    pub object: String,
+    /// Where it is stored.
+    pub place: PackPlace,
     /// Whether the original is damaged or missing, and the replica was read from the copy.
     pub from_copy: bool,
-    /// The size of the object in bytes.
-    pub bytes: u64,
     /// Whether this comes from the run's index, without reading the object itself.
     pub indexed: bool,
     /// The configuration and the build that computed the replica.
@@ -210,6 +212,22 @@ pub fn seal_replica(origin: &Origin, replica: v1::ReplicaState) -> Bytes {
     seal(Kind::Finished, &v1::Finished { config_hash, signature, replica: Some(replica) }.encode_to_vec())
 }
 
+/// The finished replicas in the bytes of this object, each with its state.
+///
+/// # Errors
+/// How the bytes are damaged.
+pub fn finished_in(object: &str, pack: &Bytes) -> Result<Vec<(SavedFinished, v1::ReplicaState)>, Damage> {
+    let sealed = split(pack)?;
+    let read = |(place, sealed): (PackPlace, &Bytes)| {
+        let found = v1::Finished::decode(open(Kind::Finished, sealed)?).map_err(|_| Damage::Body)?;
+        let v1::Finished { config_hash, signature, replica } = found;
+        let (origin, state) = (Origin::apart(&config_hash, &signature), replica.ok_or(Damage::Body)?);
+        let replica = ReplicaSummary::of(&state);
+        Ok((SavedFinished { place, from_copy: false, indexed: false, origin, replica }, state))
+    };
+    places(object, &sealed).into_iter().zip(&sealed).map(read).collect()
+}
+
 /// One replica of a stored checkpoint, sealed like the result of [`seal_replica`].
 ///
 /// # Errors
@@ -257,7 +275,9 @@ impl Objects<'_> {
         indices.reverse();
         let index = self.newest_index(&indices, &mut notices);
         let known = index.as_ref().map(|(_, index)| index);
-        let finished = self.finished(registry, prepared.as_deref().ok(), born, known, &mut notices);
+        let both = [self.numbered(FINISHED), self.numbered(FINISHED_COPY)].concat();
+        let both = self.since(born, both, &mut notices);
+        let (finished, superseded) = self.finished(registry, prepared.as_deref().ok(), both, known, &mut notices);
         let numbers = self.since(born, self.numbered("doubt"), &mut notices);
         let mut doubts = Vec::new();
         for named in &numbers {
@@ -282,6 +302,7 @@ impl Objects<'_> {
                 }
             }),
             finished,
+            superseded,
             index: index.map(|(object, _)| object),
             index_number: highest(&indices),
             doubt_number: highest(&numbers),
@@ -367,42 +388,75 @@ impl Objects<'_> {
         )
     }
 
-    /// The valid finished replicas. Each is read from its object of the highest epoch, or from the copy if that object is not
-    /// valid.
+    /// The valid finished replicas in these objects: those that count, and those that a later object has too. Each object is
+    /// read from its copy if it is not valid.
     fn finished(
         &mut self,
         registry: &Registry,
         prepared: Option<&Prepared>,
-        born: u64,
+        mut objects: Vec<Named>,
         index: Option<&Index>,
         notices: &mut Vec<String>,
-    ) -> Vec<SavedFinished> {
-        let mut replicas: BTreeMap<u64, Vec<Named>> = BTreeMap::new();
-        let both = [self.numbered(FINISHED), self.numbered(FINISHED_COPY)].concat();
-        for named in self.since(born, both, notices) {
-            replicas.entry(named.number).or_default().push(named);
+    ) -> (Vec<SavedFinished>, Vec<SavedFinished>) {
+        // Later objects first, and each before its copy.
+        objects.sort_by_cached_key(|named| (Reverse((named.epoch, named.number)), named.original(), named.is_copy()));
+        let (mut known, mut counted, mut superseded) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for both in objects.chunk_by(|one, other| one.original() == other.original()) {
+            let found = both.iter().find_map(|named| self.finished_of(registry, prepared, named, index, notices));
+            let Some(found) = found else {
+                let (run, lost) = (self.run, &both[0]);
+                let (object, then) = (lost.original(), lost.computed_again());
+                notices.push(format!("neither runs/{run}/{object} nor its copy can be used: {then}"));
+                continue;
+            };
+            // A replica that was void and computed again soon may be there twice. The later one counts.
+            for it in found.into_iter().rev() {
+                match known.insert((it.replica.arm.clone(), it.replica.index)) {
+                    true => counted.push(it),
+                    false => superseded.push(it),
+                }
+            }
         }
+        counted.sort_by(|one, other| {
+            let key = |it: &SavedFinished| it.replica.index;
+            one.replica.arm.cmp(&other.replica.arm).then(key(one).cmp(&key(other)))
+        });
+        (counted, superseded)
+    }
+
+    /// The finished replicas in an object, by the index or by the object itself; `None` if the object is not valid.
+    fn finished_of(
+        &mut self,
+        registry: &Registry,
+        prepared: Option<&Prepared>,
+        named: &Named,
+        index: Option<&Index>,
+        notices: &mut Vec<String>,
+    ) -> Option<Vec<SavedFinished>> {
+        let (object, from_copy) = (named.original(), named.is_copy());
+        let bytes = (self.size)(&named.object).unwrap_or_default();
+        if let Some(known) = index.and_then(|index| index.get(&object, bytes)) {
+            return Some(known.iter().map(|it| SavedFinished { from_copy, ..it.clone() }).collect());
+        }
+        let read = (self.read)(&named.object).and_then(|bytes| {
+            let of_name = if named.is_of(&bytes) { Ok(()) } else { Err(Damage::Checksum) };
+            let found = finished_in(&object, &bytes).and_then(|found| of_name.map(|()| found));
+            found.map_err(|damage| damage.to_string())
+        });
+        let run = self.run;
+        let found = read.map_err(|why| {
+            notices.push(format!("the object runs/{run}/{} {why}: it is not used", named.object));
+        });
         let mut finished = Vec::new();
-        for mut objects in replicas.into_values() {
-            objects.sort_by_key(|named| (Reverse(named.epoch), named.is_copy()));
-            finished.extend(objects.iter().find_map(|named| {
-                let bytes = (self.size)(&named.object).unwrap_or_default();
-                if let Some(known) = index.and_then(|index| index.get(&named.original(), bytes)) {
-                    return Some(SavedFinished { from_copy: named.is_copy(), ..known.clone() });
-                }
-                let found = self.decode::<v1::Finished>(named, Kind::Finished, notices)?;
-                let v1::Finished { config_hash, signature, replica: Some(state) } = found else { return None };
-                let origin = Origin::apart(&config_hash, &signature);
-                let checked = check_finished(registry, prepared, &origin, &state);
-                if let Err(why) = checked {
-                    // The copy gives the same message. Report it only once.
-                    return (!notices.contains(&why)).then(|| notices.push(why)).and(None);
-                }
-                let (from_copy, replica) = (named.is_copy(), ReplicaSummary::of(&state));
-                Some(SavedFinished { object: named.original(), from_copy, bytes, indexed: false, origin, replica })
-            }));
+        for (it, state) in found.ok()? {
+            match check_finished(registry, prepared, &it.origin, &state) {
+                Ok(()) => finished.push(SavedFinished { from_copy, ..it }),
+                // An earlier object may give the same message. Report it only once.
+                Err(why) if notices.contains(&why) => {}
+                Err(why) => notices.push(why),
+            }
         }
-        finished
+        Some(finished)
     }
 
     /// The newest valid index of these, with its name and its size in bytes. A damaged index is no loss, because the objects

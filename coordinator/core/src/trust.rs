@@ -87,7 +87,8 @@ impl Worth {
 /// Whether outputs in a state may be void: at least `vouchers` of the identities that vouched for its outputs are convicted.
 /// Returns the number of rounds absorbed before the first such output. `exposed` lists the identities that vouched, each with
 /// the number of rounds absorbed before its first output.
-pub(crate) fn void_since<'a>(
+#[must_use]
+pub fn void_since<'a>(
     exposed: impl Iterator<Item = (&'a str, u64)>,
     vouchers: usize,
     is_convicted: impl Fn(&str) -> bool,

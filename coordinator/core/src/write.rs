@@ -17,9 +17,8 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
-    /// Written once for each replica; the ordinal becomes part of the name.
+    /// A finished replica. The store writes those that wait together in one object, and chooses its number.
     Finished {
-        ordinal: u64,
         bytes: Bytes,
     },
     Doubt {
@@ -41,19 +40,9 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
-    /// Removes a finished replica that is void.
-    Unfinish {
-        /// The object's name below `runs/RUN/`.
-        object: String,
-    },
-    /// Removes a finished replica that this coordinator is still writing. Only the store can name its object.
-    UnfinishOwn {
-        ordinal: u64,
-        bytes: Bytes,
-    },
-    /// Writes the damaged or missing one of a finished replica's two objects again, from the other one.
+    /// Writes the damaged or missing one of two objects of finished replicas again, from the other one.
     Mend {
-        /// The name of the replica's original object below `runs/RUN/`.
+        /// The name of the original object below `runs/RUN/`.
         object: String,
     },
     /// Deletes the checkpoints, because every replica is finished and stored.
@@ -77,7 +66,7 @@ pub enum Mended {
     Good,
     /// One of the two objects was written again; the sentence says which.
     Again(String),
-    /// Neither object was good, so the replica is no longer in the store; the sentence says so.
+    /// Neither object was good, so its replicas are no longer in the store; the sentence says so.
     Lost(String),
 }
 

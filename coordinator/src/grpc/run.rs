@@ -406,7 +406,7 @@ impl Fetcher {
         let unreadable = |why: String| Status::failed_precondition(cut(why));
         match at {
             ReplicaAt::Bytes(bytes) => Ok(bytes),
-            ReplicaAt::Object(object) => self.core.reader.get(&self.name, &object).await.map_err(unreadable),
+            ReplicaAt::Stored(place) => self.core.reader.finished(&self.name, &place).await.map_err(unreadable),
             ReplicaAt::Checkpoint(object) => {
                 let bytes = self.checkpoint(&object).await.map_err(unreadable)?;
                 let arm = arm.to_owned();

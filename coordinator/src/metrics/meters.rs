@@ -75,8 +75,8 @@ impl Meters {
         registry.register_with_unit("received", received, Unit::Bytes, meters.received.clone());
         let sent = "Bytes sent on connections for gRPC, inside TLS";
         registry.register_with_unit("sent", sent, Unit::Bytes, meters.sent.clone());
-        let verified = "Finished replicas read in the background with their copies: good, or with a damaged or missing \
-                        object";
+        let verified = "Objects of finished replicas read in the background with their copies: good, or one of the two is damaged or \
+                        missing";
         registry.register("results_verified", verified, meters.verified.clone());
         let kept_away = "Attempts of workers that stay away because they have seen a later epoch of the store";
         registry.register("workers_kept_away", kept_away, meters.kept_away.clone());
@@ -152,7 +152,6 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::Order { .. } => "order",
         Write::Checkpoint { .. } => "checkpoint",
         Write::Finished { .. } => "finished",
-        Write::Unfinish { .. } | Write::UnfinishOwn { .. } => "void replica",
         Write::Doubt { .. } => "doubt",
         Write::Convict { .. } => "conviction",
         Write::Revoke { .. } => "revocation",

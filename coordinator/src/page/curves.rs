@@ -13,7 +13,7 @@ use evoxo_common::{
 use evoxo_proto::{shown::significant, v1::ReplicaState};
 use serde_json::{Value, json};
 
-use crate::replicas::ReplicaKey;
+use crate::{pack::PackPlace, replicas::ReplicaKey};
 
 /// The most bytes of a run's histories. Replicas beyond that are left out.
 const BYTES_MAX: usize = 24 << 20;
@@ -70,8 +70,8 @@ fn bytes_of(json: &Value) -> Bytes {
 struct Rows {
     values: Vec<f64>,
     columns: usize,
-    /// The object of the replica, if it is finished.
-    finished: Option<String>,
+    /// The place of the replica in the store, if it is finished.
+    finished: Option<PackPlace>,
     /// Whether the last row remains valid for later rows: the replica has reached its target or its last round.
     stays: bool,
 }
@@ -106,7 +106,7 @@ pub(super) struct Histories {
 
 impl Histories {
     /// Sets a replica's rows, unless they need too much memory.
-    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<String>) {
+    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<PackPlace>) {
         let history = state.history.iter();
         let values: Vec<f64> =
             history.filter(|row| row.values.len() == columns).flat_map(|row| &row.values).copied().collect();
@@ -131,11 +131,11 @@ impl Histories {
         self.replicas.get(&key).is_some_and(|rows| rows.finished.is_some())
     }
 
-    /// Forgets the finished replicas that are not among these objects: they were void and are being computed again.
-    pub(super) fn forget_others(&mut self, objects: &[(ReplicaKey, String)]) {
-        let objects: BTreeMap<ReplicaKey, &String> = objects.iter().map(|(key, object)| (*key, object)).collect();
+    /// Forgets the finished replicas that are not at these places: they were void and are being computed again.
+    pub(super) fn forget_others(&mut self, places: &[(ReplicaKey, PackPlace)]) {
+        let places: BTreeMap<ReplicaKey, &PackPlace> = places.iter().map(|(key, place)| (*key, place)).collect();
         let is_other = |(key, rows): (&ReplicaKey, &Rows)| {
-            let other = rows.finished.as_ref().is_some_and(|object| objects.get(key) != Some(&object));
+            let other = rows.finished.as_ref().is_some_and(|place| places.get(key) != Some(&place));
             other.then_some(*key)
         };
         for key in self.replicas.iter().filter_map(is_other).collect::<Vec<_>>() {
@@ -295,6 +295,10 @@ mod tests {
         serde_json::from_slice(bytes).unwrap()
     }
 
+    fn place(object: &str) -> PackPlace {
+        PackPlace { object: object.into(), offset: 0, bytes: 1, mark: 7 }
+    }
+
     const MEANS: (usize, Middle) = (0, Middle::Mean);
     const FIRST: ReplicaKey = ReplicaKey { arm: 0, index: 0 };
     const SECOND: ReplicaKey = ReplicaKey { arm: 0, index: 1 };
@@ -302,7 +306,7 @@ mod tests {
     #[test]
     fn a_curve_is_the_mean_over_replicas_extended_by_last_rows() {
         let (config, mut histories) = (config(), Histories::default());
-        histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, Some("a".to_owned()));
+        histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, Some(place("a")));
         histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, None);
         let curves = json(&histories.curves(&config, MEANS, 100));
         assert_eq!(curves["arms"][0]["mean"], json!([1.5, 3.5, 4.5]));
@@ -310,7 +314,7 @@ mod tests {
         assert_eq!(curves["arms"][0]["low"][0], json!(1.1));
         // The last row of a failed replica does not remain valid, nor does that of an unfinished one.
         let failed = ReplicaState { failure: "ended: badly".into(), ..state(0, &[1.0, 3.0]) };
-        histories.put(FIRST, &failed, 1, Some("a".to_owned()));
+        histories.put(FIRST, &failed, 1, Some(place("a")));
         assert_eq!(json(&histories.curves(&config, MEANS, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
     }
 
@@ -350,17 +354,17 @@ mod tests {
         rows(histories, config, MEANS, from)
     }
 
-    /// A finished replica was void: nothing is shown of it until it is finished again, under another name.
+    /// A finished replica was void: nothing is shown of it until it is finished again, in another object.
     #[test]
     fn a_finished_replica_is_read_from_its_object() {
         let mut histories = Histories::default();
         for (key, index) in [(FIRST, 0), (SECOND, 1)] {
-            histories.put(key, &state(index, &[1.0, 3.0]), 1, Some("a".to_owned()));
+            histories.put(key, &state(index, &[1.0, 3.0]), 1, Some(place("a")));
         }
         let tag = histories.tag();
-        histories.forget_others(&[(FIRST, "a".to_owned()), (SECOND, "a".to_owned())]);
+        histories.forget_others(&[(FIRST, place("a")), (SECOND, place("a"))]);
         assert_eq!((histories.is_finished(SECOND), histories.tag()), (true, tag.clone()));
-        histories.forget_others(&[(FIRST, "a".to_owned()), (SECOND, "b".to_owned())]);
+        histories.forget_others(&[(FIRST, place("a")), (SECOND, place("b"))]);
         assert_eq!((histories.is_finished(FIRST), histories.is_finished(SECOND)), (true, false));
         assert_ne!(histories.tag(), tag);
         histories.forget_others(&[]);
@@ -371,8 +375,8 @@ mod tests {
     fn excess_rows_are_omitted_and_counted() {
         let (config, mut histories) = (config(), Histories::default());
         let long = state(0, &vec![1.0; BYTES_MAX / 8 - 10]);
-        histories.put(FIRST, &long, 1, Some("a".to_owned()));
-        histories.put(SECOND, &state(1, &[1.0; 20]), 1, Some("a".to_owned()));
+        histories.put(FIRST, &long, 1, Some(place("a")));
+        histories.put(SECOND, &state(1, &[1.0; 20]), 1, Some(place("a")));
         assert!(histories.is_finished(SECOND) && histories.bytes <= BYTES_MAX);
         let curves = json(&histories.curves(&config, MEANS, 2));
         assert_eq!((curves["left_out"].clone(), curves["arms"][0]["count"].clone()), (json!(1), json!([1, 1])));

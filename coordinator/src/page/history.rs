@@ -17,6 +17,7 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use super::curves::{self, Histories as Known, Middle};
 use crate::{
     core::{Rejection, Request, Response},
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     shell::Handle,
@@ -167,7 +168,7 @@ impl History {
         }
         let mut complete = true;
         run.histories.forget_others(&finished);
-        for (key, object) in finished {
+        for (key, place) in finished {
             if run.histories.is_finished(key) {
                 continue;
             }
@@ -175,12 +176,12 @@ impl History {
                 complete = false;
                 break;
             }
-            let Ok(bytes) = self.core.reader.get(name, &object).await else { continue };
+            let Ok(bytes) = self.core.reader.finished(name, &place).await else { continue };
             run = absorb(run, move |run| {
                 let body = envelope::open(envelope::Kind::Finished, &bytes).ok();
                 let state = body.and_then(|body| v1::Finished::decode(body).ok()?.replica);
                 if let Some(state) = state {
-                    run.take(&state, Some(object));
+                    run.take(&state, Some(place));
                 }
             })
             .await?;
@@ -209,8 +210,8 @@ fn states(bytes: &Bytes) -> Vec<v1::ReplicaState> {
 }
 
 impl OfRun {
-    /// Takes over the state of a replica, from a checkpoint or from the object of a finished replica.
-    fn take(&mut self, state: &v1::ReplicaState, finished: Option<String>) {
+    /// Takes over the state of a replica, from a checkpoint or from the place of a finished replica.
+    fn take(&mut self, state: &v1::ReplicaState, finished: Option<PackPlace>) {
         let config = &self.prepared.config;
         let Some(arm) = config.arms.iter().position(|arm| arm.name == state.arm) else { return };
         let key = ReplicaKey { arm: arm as u32, index: state.replica };

@@ -201,11 +201,11 @@ impl Players {
         let Response::Objects { finished, checkpoint } = asked else {
             return Err(Rejection::Unavailable("the coordinator gave a response of the wrong kind".into()));
         };
-        let end = finished.into_iter().find(|(key, _)| *key == replica).map(|(_, object)| object);
+        let end = finished.into_iter().find(|(key, _)| *key == replica).map(|(_, place)| place);
         let is_end = end.is_some();
         let none_yet =
             || Rejection::NotFound("nothing of this replica is stored yet: try again in some seconds".into());
-        let object = end.or(checkpoint).ok_or_else(none_yet)?;
+        let object = end.as_ref().map(|place| place.object.to_string()).or(checkpoint).ok_or_else(none_yet)?;
         let key = CardKey { run: run.to_owned(), hash: prepared.hash, object, replica };
         if let Some(card) = self.known(&key) {
             return Ok(card);
@@ -214,7 +214,11 @@ impl Players {
         if let Some(card) = self.known(&key) {
             return Ok(card);
         }
-        let bytes = self.core.reader.get(run, &key.object).await.map_err(Rejection::Unavailable)?;
+        let read = match &end {
+            Some(place) => self.core.reader.finished(run, place).await,
+            None => self.core.reader.get(run, &key.object).await,
+        };
+        let bytes = read.map_err(Rejection::Unavailable)?;
         if bytes.len() > OBJECT_BYTES_MAX {
             let sentence = "the stored state of this run is too large to play from: use `evoxo fetch`, then `evoxo \
                             play`";
@@ -268,7 +272,7 @@ fn champion_of(player: &str) -> Option<(&str, ReplicaKey)> {
     Some((parts.next()?, ReplicaKey { arm, index }))
 }
 
-/// The state of a replica in an object, which is the replica's final state or a checkpoint.
+/// The state of a replica in these bytes, which are the replica's final state or a checkpoint.
 fn state(bytes: &Bytes, is_end: bool, arm: &Arm, replica: ReplicaKey) -> Option<v1::ReplicaState> {
     if is_end {
         let body = envelope::open(envelope::Kind::Finished, bytes).ok()?;

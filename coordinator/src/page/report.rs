@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     core::{Rejection, Request, Response},
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     shell::Handle,
@@ -48,7 +49,7 @@ const TRIES: usize = 3;
 /// What the store has of a run.
 struct Seen {
     prepared: Arc<Prepared>,
-    finished: Vec<(ReplicaKey, String)>,
+    finished: Vec<(ReplicaKey, PackPlace)>,
     checkpoint: Option<String>,
     /// Whether outputs differed.
     in_doubt: bool,
@@ -167,9 +168,10 @@ impl Reports {
         // When the last replica has finished, the checkpoint is removed.
         let all = prepared.config.arms.len() * prepared.config.replicas as usize;
         let checkpoint = checkpoint.filter(|_| finished.len() < all);
-        let objects = finished.iter().map(|(_, object)| object).chain(&checkpoint);
+        let places = finished.iter().map(|(_, place)| format!("{} {}", place.object, place.offset));
+        let objects: Vec<String> = places.chain(checkpoint.clone()).collect();
         let about = [prepared.hash.to_string(), in_doubt.to_string(), files::tag().to_owned()];
-        let tag = Digest::of_pieces(about.iter().chain(objects).map(String::as_bytes)).short();
+        let tag = Digest::of_pieces(about.iter().chain(&objects).map(String::as_bytes)).short();
         Ok(Seen { prepared, finished, checkpoint, in_doubt, tag })
     }
 
@@ -230,18 +232,19 @@ async fn objects(
     reader: &Reader,
     run: &str,
     checkpoint: Option<&String>,
-    finished: &[(ReplicaKey, String)],
+    finished: &[(ReplicaKey, PackPlace)],
     mut room: u64,
 ) -> Result<Option<Vec<Stored>>, String> {
     let mut stored = Vec::new();
-    let ends = finished.iter().map(|(key, object)| (Some(*key), object));
-    for (key, object) in checkpoint.map(|object| (None, object)).into_iter().chain(ends) {
+    if let Some(object) = checkpoint {
         let Some(bytes) = reader.get_up_to(run, object, room).await? else { return Ok(None) };
         room -= bytes.len() as u64;
-        stored.push(match key {
-            None => Stored::Checkpoint(bytes),
-            Some(key) => Stored::End(key, bytes),
-        });
+        stored.push(Stored::Checkpoint(bytes));
+    }
+    for (key, place) in finished {
+        let Some(left) = room.checked_sub(place.bytes) else { return Ok(None) };
+        room = left;
+        stored.push(Stored::End(*key, reader.finished(run, place).await?));
     }
     Ok(Some(stored))
 }
@@ -271,10 +274,14 @@ fn too_much() -> Rejection {
 
 #[cfg(test)]
 mod tests {
+    use evoxo_common::envelope::{Kind, seal};
     use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory, path::Path};
 
     use super::*;
-    use crate::store::Store;
+    use crate::{
+        pack::{pack, places},
+        store::Store,
+    };
 
     /// A run with more bytes than the limit has no report. All objects count together, and an object that is too large is not
     /// read.
@@ -283,19 +290,21 @@ mod tests {
         let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let reader = Store::over(Arc::clone(&memory), "memory", evoxo_experiments::registry()).reader();
         let wait = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        for (object, bytes) in [("checkpoint", 30), ("end-0", 20), ("end-1", 50)] {
-            let name = Path::from(format!("runs/large/{object}"));
-            wait.block_on(memory.put(&name, vec![7; bytes].into())).unwrap();
+        let sealed = [vec![7; 20], vec![7; 50]].map(|body| seal(Kind::Finished, &body));
+        let checkpoint = "checkpoint".to_owned();
+        for (object, bytes) in [(&checkpoint, vec![7; 30].into()), (&"ends".to_owned(), pack(&sealed))] {
+            wait.block_on(memory.put(&Path::from(format!("runs/large/{object}")), bytes.into())).unwrap();
         }
-        let end = |index: u32| (ReplicaKey { arm: 0, index }, format!("end-{index}"));
-        let (checkpoint, ends) = ("checkpoint".to_owned(), [end(0), end(1)]);
+        let keys = (0..2).map(|index| ReplicaKey { arm: 0, index });
+        let ends: Vec<(ReplicaKey, PackPlace)> = keys.zip(places("ends", &sealed)).collect();
         let read = |most| wait.block_on(objects(&reader, "large", Some(&checkpoint), &ends, most)).unwrap();
-        assert_eq!(read(100).map(|stored| stored.len()), Some(3));
-        for most in [99, 50, 29, 0] {
+        let all = 30 + sealed.iter().map(|sealed| sealed.len() as u64).sum::<u64>();
+        assert_eq!(read(all).map(|stored| stored.len()), Some(3));
+        for most in [all - 1, 50, 29, 0] {
             assert!(read(most).is_none(), "{most}");
         }
-        let gone = [end(2)];
-        assert!(wait.block_on(objects(&reader, "large", None, &gone, 100)).is_err());
+        let gone = [(ends[0].0, places("gone", &sealed).remove(0))];
+        assert!(wait.block_on(objects(&reader, "large", None, &gone, 1000)).is_err());
         let Rejection::Exhausted(sentence) = too_much() else { panic!("{:?}", too_much()) };
         assert!(sentence.contains("more than 64 MiB stored, which is too much"), "{sentence}");
     }

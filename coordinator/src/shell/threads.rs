@@ -22,7 +22,7 @@ use crate::{
     metrics::meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
-    store::{Cluster, Epoch, Store, TOGETHER_BYTES_MAX, TOGETHER_MAX},
+    store::{Cluster, Epoch, Store, TOGETHER_BYTES_MAX},
     trust::Draw,
 };
 
@@ -135,17 +135,24 @@ impl Queue {
         (!self.waiting.range(..place).any(is_before)).then_some(place)
     }
 
-    /// If the only write is a finished replica, adds those that wait behind it and belong to the same run: they are written
-    /// together.
+    /// If the only write is a finished replica, adds those of the same run that wait, as many as one object may have: they are
+    /// written together. None of them passes another write of its run.
     fn gather(&mut self, run: &str, writes: &mut Vec<(WriteId, Write)>) {
-        let bytes_of = |write: &Write| if let Write::Finished { bytes, .. } = write { Some(bytes.len()) } else { None };
+        let bytes_of = |write: &Write| if let Write::Finished { bytes } = write { Some(bytes.len()) } else { None };
         let Some(mut bytes) = bytes_of(&writes[0].1) else { return };
-        while writes.len() < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
-            let next = self.waiting.front().filter(|(_, other, _)| other == run);
-            let Some(more) = next.and_then(|(_, _, what)| bytes_of(what)) else { return };
-            bytes += more;
-            writes.extend(self.waiting.pop_front().map(|(write, _, what)| (write, what)));
+        let (mut is_full, mut left) = (false, VecDeque::with_capacity(self.waiting.len()));
+        for (write, of, what) in std::mem::take(&mut self.waiting) {
+            let more = bytes_of(&what).filter(|more| bytes + more <= TOGETHER_BYTES_MAX);
+            is_full |= of == run && more.is_none();
+            match more.filter(|_| of == run && !is_full) {
+                Some(more) => {
+                    bytes += more;
+                    writes.push((write, what));
+                }
+                None => left.push_back((write, of, what)),
+            }
         }
+        self.waiting = left;
     }
 }
 
@@ -278,17 +285,23 @@ mod tests {
     #[test]
     fn orders_go_first_and_replicas_together() {
         let order = || Write::Order { bytes: Bytes::new() };
-        let finished = |ordinal| Write::Finished { ordinal, bytes: Bytes::new() };
+        let finished = |bytes: usize| Write::Finished { bytes: vec![0; bytes].into() };
         let checkpoint = || Write::Checkpoint { number: 1, bytes: Bytes::new() };
         let writes = [
             ("a", finished(0)),
-            ("a", finished(1)),
             ("b", finished(0)),
+            ("a", finished(1)),
             ("a", checkpoint()),
             ("a", order()),
             ("c", order()),
+            ("a", finished(2)),
+            ("b", finished(1)),
         ];
-        assert_eq!(carried_out(&writes), ["a 4", "c 5", "a 0+1", "b 2", "a 3"]);
+        assert_eq!(carried_out(&writes), ["a 4", "c 5", "a 0+2", "b 1+7", "a 3", "a 6"]);
+        // A large replica is alone.
+        let (small, large) = (TOGETHER_BYTES_MAX / 2, TOGETHER_BYTES_MAX + 1);
+        let writes = [small, small, 1, large, small].map(|bytes| ("a", finished(bytes)));
+        assert_eq!(carried_out(&writes), ["a 0+1", "a 2", "a 3", "a 4"]);
         // A new run has the name of a run that is being deleted.
         let writes = [("b", checkpoint()), ("a", Write::Delete), ("a", order()), ("c", order())];
         assert_eq!(carried_out(&writes), ["b 0", "a 1", "a 2", "c 3"].map(String::from));

@@ -1,7 +1,8 @@
-//! The thread that reads all finished replicas and their copies from time to time. A start does not read them, so this thread
+//! The thread that reads all objects of finished replicas and their copies from time to time. A start does not read them, so this thread
 //! finds damage before anybody needs the results. It reads one object at a time, and rests most of the time.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -60,13 +61,14 @@ impl Verifier {
             // A run that is gone has nothing to read.
             let asked = self.inbox.ask_blocking(Request::Objects { name: name.clone() });
             let Ok(Response::Objects { finished, .. }) = asked else { continue };
-            for (_, object) in finished {
+            let objects: BTreeSet<Arc<str>> = finished.into_iter().map(|(_, place)| place.object).collect();
+            for object in objects {
                 let began = Instant::now();
                 let good = runtime.block_on(self.reader.are_good(name, &object));
                 // An object that cannot be read now is not damaged.
                 if let Some(good) = good {
                     self.meters.verified(good);
-                    let event = Event::Damaged { run: name.clone(), object };
+                    let event = Event::Damaged { run: name.clone(), object: object.to_string() };
                     if !good && self.inbox.post_blocking(event).is_err() {
                         return false;
                     }

@@ -1,20 +1,31 @@
-//! Objects that the store has twice: finished replicas and the newest checkpoint. With the copy, one damaged or missing
+//! Objects that the store has twice: those of finished replicas and the newest checkpoint. With the copy, one damaged or missing
 //! object never makes a run repeat a computation. Both objects have the same bytes, and the digest of these bytes in their
 //! names, so each can be checked on its own.
 //!
 //! A replica or a checkpoint counts as stored when both objects are written. If one cannot be written, both are retried.
 //! Whoever loads the run later rewrites objects that a crash or damage has lost.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use evoxo_common::envelope::{Kind, open};
-use object_store::path::Path;
+use evoxo_common::envelope::mark;
+use object_store::{ObjectStoreExt as _, path::Path};
 
 use super::{Reader, Store, answer, disk::Waits, objects::Found};
 use crate::{
-    core::{Mended, StoreFault, Stored, Write},
-    names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, object_name, object_named},
+    core::{Mended, StoreFault},
+    names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, finished_name, object_named},
+    pack::{PackPlace, pack, places},
     saved::SavedRun,
 };
+
+/// An object of finished replicas whose write has failed, perhaps after one of the two objects was created.
+#[derive(Clone, Debug)]
+pub(super) struct Unwritten {
+    name: String,
+    bytes: Bytes,
+    places: Vec<PackPlace>,
+}
 
 impl Store {
     /// Writes an object and its copy; `name` is the first object's, relative to the run. Returns the names of the objects
@@ -50,57 +61,60 @@ impl Store {
         (written, outcome)
     }
 
-    /// Writes a finished replica and its copy; `name` is the first object's, relative to the run.
-    pub(super) fn write_finished(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        let (_, outcome) = self.write_twice(run, name, bytes);
-        self.end_finished(run, name, bytes, &outcome);
-        outcome
+    /// Writes finished replicas of a run in one object and its copy. Returns for each where it is.
+    ///
+    /// Replicas whose write has failed before keep their object. Otherwise each retry would leave another half of one behind.
+    pub(super) fn write_finished(&mut self, run: &str, replicas: &[Bytes]) -> Vec<Result<PackPlace, StoreFault>> {
+        let before = match self.write_unwritten(run) {
+            Ok(places) => places,
+            Err(fault) => return replicas.iter().map(|_| Err(fault.clone())).collect(),
+        };
+        let is_there = |sealed: &Bytes| before.iter().find(|place| mark(sealed) == Some(place.mark));
+        let more: Vec<Bytes> = replicas.iter().filter(|sealed| is_there(sealed).is_none()).cloned().collect();
+        let mut written = Ok(Vec::new());
+        if !more.is_empty() {
+            let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
+            let known = self.known(run);
+            known.pack_number += 1;
+            let bytes = pack(&more);
+            let name = finished_name(epoch, known.pack_number, more.len(), &bytes);
+            known.unwritten = Some(Unwritten { places: places(&name, &more), name, bytes });
+            written = self.write_unwritten(run);
+        }
+        let mut written = written.map(Vec::into_iter);
+        let place = |sealed: &Bytes| match (is_there(sealed), &mut written) {
+            (Some(place), _) => Ok(place.clone()),
+            (None, Ok(places)) => Ok(places.next().expect("each replica that was not there has been written")),
+            (None, Err(fault)) => Err(fault.clone()),
+        };
+        replicas.iter().map(place).collect()
     }
 
-    fn end_finished(&mut self, run: &str, name: &str, bytes: &Bytes, outcome: &Result<(), StoreFault>) {
+    /// Writes the finished replicas that are not written yet, if there are some, and returns where they are.
+    fn write_unwritten(&mut self, run: &str) -> Result<Vec<PackPlace>, StoreFault> {
+        let Some(Unwritten { name, bytes, places }) = self.known(run).unwritten.take() else { return Ok(Vec::new()) };
+        let (_, outcome) = self.write_twice(run, &name, &bytes);
         match outcome {
             Ok(()) => {
-                self.known(run).unwritten.remove(name);
-                self.note_finished(run, name, bytes);
+                self.note_finished(run, &name, &bytes);
+                Ok(places)
             }
-            Err(_) => drop(self.known(run).unwritten.insert(name.to_owned())),
+            Err(fault) => {
+                self.known(run).unwritten = Some(Unwritten { name, bytes, places });
+                Err(fault)
+            }
         }
-    }
-
-    /// Writes finished replicas of a run, with their copies, at the same time. Returns what [`Store::write`] returns for each.
-    pub(super) fn write_several_finished(
-        &mut self,
-        run: &str,
-        epoch: u64,
-        replicas: &[Write],
-    ) -> Vec<Result<Stored, StoreFault>> {
-        let mut each = Vec::with_capacity(replicas.len());
-        for write in replicas {
-            let (Write::Finished { bytes, .. }, Some(name)) = (write, object_name(write, epoch)) else {
-                unreachable!("only finished replicas are written together")
-            };
-            let both = [Some(name.clone()), copy_name(&name)].into_iter().flatten();
-            each.push((name, bytes, both.map(|name| (format!("runs/{run}/{name}"), name)).collect::<Vec<_>>()));
-        }
-        let objects: Vec<(&str, &Bytes)> = each
-            .iter()
-            .flat_map(|(_, bytes, both)| both.iter().map(move |(object, _)| (object.as_str(), *bytes)))
-            .collect();
-        let mut created = self.put_all(&objects, Waits::Twice).into_iter();
-        let mut outcomes = Vec::with_capacity(each.len());
-        for (name, bytes, both) in each {
-            let both = both.into_iter().map(|(object, name)| (name, object)).zip(created.by_ref());
-            let (_, outcome) = self.end_write(both, bytes);
-            self.end_finished(run, &name, bytes, &outcome);
-            outcomes.push(outcome.map(|()| Stored::Written(Some(name))));
-        }
-        outcomes
     }
 
     /// Writes a checkpoint and its copy, and removes the checkpoints that it replaces; `name` is the first object's, relative
     /// to the run.
     pub(super) fn write_checkpoint(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        self.check_finished_written(run)?;
+        // The checkpoint was sealed after these replicas had finished, so their states would be in neither object, and after a crash
+        // the replicas would be computed from their beginning.
+        let late = self.known(run).unwritten.clone();
+        self.write_unwritten(run)?;
+        // The core does not know that they are written, and will write them once more.
+        self.known(run).unwritten = late;
         let (written, outcome) = self.write_twice(run, name, bytes);
         // If only one of the two was written, it is still a valid checkpoint. It is pruned when its turn comes.
         written.iter().for_each(|name| self.know_checkpoint(run, name));
@@ -116,27 +130,8 @@ impl Store {
         self.known(run).checkpoints.entry((named.epoch, named.number)).or_default().insert(name.to_owned());
     }
 
-    /// Refuses a checkpoint that was sealed after a replica finished whose object could not be written. The replica's state
-    /// would be in neither object, and after a crash the replica would be computed from its beginning. The core writes the
-    /// replica first, and then another checkpoint.
-    fn check_finished_written(&mut self, run: &str) -> Result<(), StoreFault> {
-        let unwritten = std::mem::take(&mut self.known(run).unwritten);
-        let Some(name) = unwritten.first() else { return Ok(()) };
-        Err(StoreFault::Failed(format!(
-            "a checkpoint of run {run} waits for {name}, which cannot be written in the store {}",
-            self.shown
-        )))
-    }
-
-    /// Removes a finished replica, the copy first. If this process crashes in between, the next leader removes the rest.
-    pub(super) fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
-        let both = [copy_name(object), Some(object.to_owned())];
-        let removed = self.remove(both.into_iter().flatten().map(|name| format!("runs/{run}/{name}")).collect());
-        removed.map_err(|error| self.not_removed(run, "a void replica", &error))
-    }
-
-    /// Reads both objects of a finished replica. If one is damaged or missing, it is rewritten from the other. If neither is
-    /// good, both are removed, so nobody who loads the run later takes the replica for finished.
+    /// Reads an object of finished replicas and its copy. If one is damaged or missing, it is rewritten from the other. If neither
+    /// is good, both are removed, so nobody who loads the run later takes the replicas for finished.
     pub(super) fn mend(&mut self, run: &str, object: &str) -> Result<Mended, StoreFault> {
         let (mut good, mut bad) = (None, Vec::new());
         for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
@@ -160,11 +155,9 @@ impl Store {
             (None, _) => {
                 let what: Vec<String> = bad.iter().map(|(name, state)| format!("{name} ({state})")).collect();
                 let removed = self.remove(bad.into_iter().map(|(name, _)| name).collect());
-                removed.map_err(|error| self.not_removed(run, "a damaged replica", &error))?;
-                let what = what.join(" and ");
-                Ok(Mended::Lost(format!(
-                    "both objects of a finished replica are lost, {what}: the replica is computed again"
-                )))
+                removed.map_err(|error| self.not_removed(run, "a damaged object", &error))?;
+                let then = object_named(object, FINISHED).map(|named| named.computed_again()).unwrap_or_default();
+                Ok(Mended::Lost(format!("neither {} can be used: {then}", what.join(" nor "))))
             }
         }
     }
@@ -175,14 +168,15 @@ impl Store {
     /// start.
     pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun) {
         let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
-        let checkpoint = checkpoint.iter().map(|it| (&it.object, it.from_copy));
+        let checkpoint = checkpoint.iter().map(|it| (it.object.as_str(), it.from_copy));
+        let finished = finished.iter().map(|it| (&*it.place.object, it.from_copy));
         let mut copied = 0;
-        for (object, from_copy) in checkpoint.chain(finished.iter().map(|it| (&it.object, it.from_copy))) {
+        for (object, from_copy) in checkpoint.chain(finished).collect::<BTreeMap<&str, bool>>() {
             let Some(copy) = copy_name(object) else { continue };
             let size = |name: &str| found.sizes.get(name);
             let (object, good) = match from_copy {
-                true => (object, &copy),
-                false if size(&copy) != size(object) => (&copy, object),
+                true => (object, copy.as_str()),
+                false if size(&copy) != size(object) => (copy.as_str(), object),
                 false => continue,
             };
             let was_there = size(object).is_some();
@@ -212,20 +206,20 @@ impl Store {
         }
         if copied > 0 {
             tracing::info!(
-                "run {run}: {copied} checkpoints and finished replicas had no copy in the store {}, and have one now",
+                "run {run}: {copied} checkpoints and objects of finished replicas had no copy in the store {}, and have one now",
                 self.shown
             );
         }
     }
 }
 
-/// Whether these bytes are a finished replica and match the digest in its name.
+/// Whether these bytes match the digest in the name of this object of finished replicas.
 fn is_good(object: &str, bytes: &Bytes) -> bool {
-    object_named(object, FINISHED).is_some_and(|named| named.is_of(bytes)) && open(Kind::Finished, bytes).is_ok()
+    object_named(object, FINISHED).is_some_and(|named| named.is_of(bytes))
 }
 
 impl Reader {
-    /// Whether a finished replica and its copy are both good, read one after the other; `None` if one cannot be read.
+    /// Whether an object of finished replicas and its copy are both good, read one after the other; `None` if one cannot be read.
     pub(crate) async fn are_good(&self, run: &str, object: &str) -> Option<bool> {
         for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
             match answer::read(&*self.objects, &Path::from(format!("runs/{run}/{name}"))).await {
@@ -237,8 +231,26 @@ impl Reader {
         Some(true)
     }
 
-    /// The bytes of an object of a run, by its name below `runs/RUN/`. If the object is a finished replica or a checkpoint
-    /// and was damaged since it was written, the bytes of its copy.
+    /// The bytes of a finished replica, sealed. They are read from its object alone, or from the copy if the object was damaged
+    /// since it was written.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub async fn finished(&self, run: &str, place: &PackPlace) -> Result<Bytes, String> {
+        let mut bad = Vec::new();
+        for name in [Some(place.object.to_string()), copy_name(&place.object)].into_iter().flatten() {
+            let name = format!("runs/{run}/{name}");
+            match self.objects.get_range(&Path::from(name.as_str()), place.range()).await {
+                Ok(bytes) if place.is_of(&bytes) => return Ok(bytes),
+                Ok(_) => bad.push(format!("the object {name} is damaged in the store {}", self.shown)),
+                Err(error) => bad.push(self.unreadable(&name, &error)),
+            }
+        }
+        Err(bad.join(", and "))
+    }
+
+    /// The bytes of an object of a run, by its name below `runs/RUN/`. If the object is a checkpoint and was damaged since it was
+    /// written, the bytes of its copy.
     ///
     /// # Errors
     /// A sentence that names the object.
@@ -252,8 +264,7 @@ impl Reader {
     /// A sentence that names the object.
     pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
         let found = self.read_up_to(run, object, bytes_max).await;
-        let named = [FINISHED, CHECKPOINT].iter().find_map(|directory| object_named(object, directory));
-        let (Some(named), Some(copy)) = (named, copy_name(object)) else { return found };
+        let (Some(named), Some(copy)) = (object_named(object, CHECKPOINT), copy_name(object)) else { return found };
         if !found.as_ref().is_ok_and(|bytes| bytes.as_ref().is_none_or(|bytes| named.is_of(bytes)))
             && let Ok(Some(bytes)) = self.read_up_to(run, &copy, bytes_max).await
             && named.is_of(&bytes)

@@ -4,33 +4,33 @@
 //! written when the replicas finished since the last one are many, or large compared with the index itself. All indices of a
 //! run together are therefore small compared with its finished replicas.
 
-use std::{collections::BTreeMap, mem};
+use std::{collections::BTreeMap, mem, sync::Arc};
 
 use bytes::Bytes;
 
 use super::{Store, answer::cause, objects::Found};
 use crate::{
-    index::{ENTRY_BYTES, Index, entry},
-    names::{INDEX, index_name, object_named},
-    saved::{SavedFinished, SavedRun},
+    index::{ENTRY_BYTES, Index, PackEntry, entry},
+    names::{INDEX, copy_name, index_name, object_named},
+    saved::SavedRun,
 };
 
 /// When a new index is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thresholds {
-    /// At so many objects that are in no index...
-    pub(super) objects: u64,
-    /// ... or at so many bytes of such objects.
+    /// At so many replicas that are in no index...
+    pub(super) replicas: u64,
+    /// ... or at so many bytes of such replicas.
     pub(super) bytes: u64,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { objects: 64, bytes: 128 << 10 }
+        Self { replicas: 64, bytes: 128 << 10 }
     }
 }
 
-/// A new index pays off if the objects have so many times its bytes.
+/// A new index pays off if the replicas have so many times its bytes.
 const BYTES_FACTOR: u64 = 8;
 /// How many of the newest indices are kept. If the newest one is damaged, the one before has most of its content.
 const KEPT: usize = 2;
@@ -44,10 +44,8 @@ pub(super) struct Indexed {
     number: u64,
     /// How many replicas that index has.
     replicas: u64,
-    /// Finished replicas that are in no index, by the names of their objects.
-    others: BTreeMap<String, SavedFinished>,
-    /// The total bytes of those objects.
-    bytes: u64,
+    /// Objects of finished replicas that are in no index, by name.
+    others: BTreeMap<Arc<str>, PackEntry>,
     /// The names of all indices of the run, newest last.
     names: Vec<String>,
 }
@@ -55,15 +53,25 @@ pub(super) struct Indexed {
 impl Indexed {
     /// The state of the index of a run that was just loaded.
     pub(super) fn of(found: &Found, saved: &SavedRun) -> Self {
-        let others = saved.finished.iter().filter(|it| !it.indexed);
-        let others: BTreeMap<_, _> = others.map(|it| (it.object.clone(), it.clone())).collect();
+        let (mut others, mut replicas) = (BTreeMap::<Arc<str>, PackEntry>::new(), 0);
+        for it in saved.finished.iter().chain(&saved.superseded) {
+            if it.indexed {
+                replicas += 1;
+                continue;
+            }
+            let object = &it.place.object;
+            let read = if it.from_copy { copy_name(object) } else { Some(object.to_string()) };
+            let bytes = read.and_then(|name| found.sizes.get(&name).copied()).unwrap_or_default();
+            let entry = others.entry(Arc::clone(object)).or_insert(PackEntry { bytes, replicas: Vec::new() });
+            entry.replicas.push(it.clone());
+        }
+        others.values_mut().for_each(|entry| entry.replicas.sort_by_key(|it| it.place.offset));
         let mut names: Vec<_> = found.ours.iter().filter_map(|name| object_named(name, INDEX)).collect();
         names.sort_unstable();
         Self {
             object: saved.index.as_ref().map(|(object, _)| object.clone()),
             number: saved.index_number,
-            replicas: (saved.finished.len() - others.len()) as u64,
-            bytes: others.values().map(|it| it.bytes).sum(),
+            replicas,
             others,
             names: names.into_iter().map(|named| named.object).collect(),
         }
@@ -71,24 +79,21 @@ impl Indexed {
 
     /// Whether a new index should be written. `at_rest` means that no more replicas will finish soon.
     fn is_due(&self, than: Thresholds, at_rest: bool) -> bool {
-        let others = self.others.len() as u64;
+        let others: u64 = self.others.values().map(|entry| entry.replicas.len() as u64).sum();
+        let bytes: u64 = self.others.values().map(|entry| entry.bytes).sum();
         let indexed = if at_rest { 0 } else { self.replicas };
         let costs = BYTES_FACTOR * ENTRY_BYTES * (indexed + others);
-        others >= than.objects.max(indexed) || self.bytes >= than.bytes.max(costs)
+        others >= than.replicas.max(indexed) || bytes >= than.bytes.max(costs)
     }
 }
 
 impl Store {
-    /// Notes that a finished replica was stored as this object.
-    pub(super) fn note_finished(&mut self, run: &str, object: &str, bytes: &Bytes) {
-        let Some(entry) = entry(object, bytes) else { return };
+    /// Notes that finished replicas were stored as this object. It replaces an earlier note of the same object.
+    pub(super) fn note_finished(&mut self, run: &str, object: &str, pack: &Bytes) {
+        let Some(entry) = entry(object, pack) else { return };
         let thresholds = self.thresholds;
         let indexed = &mut self.known(run).indexed;
-        let bytes = entry.bytes;
-        // After a write that failed in part, the core repeats it.
-        if indexed.others.insert(object.to_owned(), entry).is_none() {
-            indexed.bytes += bytes;
-        }
+        indexed.others.insert(object.into(), entry);
         if indexed.is_due(thresholds, false) {
             self.write_index(run);
         }
@@ -112,7 +117,7 @@ impl Store {
         let mut index = known.and_then(|bytes| Index::read(&bytes).ok()).unwrap_or_default();
         let indexed = &mut self.known(run).indexed;
         let others = mem::take(&mut indexed.others);
-        others.values().cloned().for_each(|entry| index.add(entry));
+        others.iter().for_each(|(object, entry)| index.add(Arc::clone(object), entry.clone()));
         indexed.number += 1;
         let bytes = index.sealed();
         let name = index_name(epoch, indexed.number, &bytes);
@@ -122,7 +127,7 @@ impl Store {
             return;
         }
         let indexed = &mut self.known(run).indexed;
-        (indexed.replicas, indexed.bytes, indexed.object) = (index.len() as u64, 0, Some(name.clone()));
+        (indexed.replicas, indexed.object) = (index.replicas() as u64, Some(name.clone()));
         indexed.names.push(name);
         let old = indexed.names.len().saturating_sub(KEPT);
         let old: Vec<String> = indexed.names.drain(..old).map(|name| format!("runs/{run}/{name}")).collect();

@@ -7,7 +7,7 @@ use super::{
     orders::is_unconfirmed,
 };
 use crate::{
-    names::check_run_name,
+    names::{FINISHED, FINISHED_COPY, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
 
@@ -132,6 +132,7 @@ impl Store {
             unreadable,
             born: saved.as_ref().map(|saved| saved.born),
             order_number: saved.as_ref().map_or(0, |saved| saved.order_number),
+            pack_number: pack_number(found),
             indexed: saved.as_ref().map(|saved| Indexed::of(found, saved)).unwrap_or_default(),
             ..Known::default()
         };
@@ -147,6 +148,12 @@ impl Store {
         let mut read = |_: &str| Err(String::new());
         Objects { run, names: &found.ours, size: &|_| None, read: &mut read }.deleted()
     }
+}
+
+/// The highest number of an object of finished replicas, or of the copy of one.
+fn pack_number(found: &Found) -> u64 {
+    let named = |name: &String| [FINISHED, FINISHED_COPY].iter().find_map(|directory| object_named(name, directory));
+    found.ours.iter().filter_map(named).map(|named| named.number).max().unwrap_or(0)
 }
 
 fn foreign_sentence(name: &str) -> String {

@@ -50,6 +50,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 use crate::{
     core::{StoreFault, Stored, Write},
     names::{CONVICTED, ORDER, ORDER_COPY, REVOKED, object_name},
+    pack::PackPlace,
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
@@ -60,10 +61,9 @@ pub use refused::Refused;
 pub use restored::restored;
 pub use upgrade::{Judged, Prospect, Upgrade, check_upgrade};
 
-/// At most this many finished replicas are written together, or a few more than this many bytes.
-pub const TOGETHER_MAX: usize = 512;
-/// See [`TOGETHER_MAX`].
-pub const TOGETHER_BYTES_MAX: usize = 4 << 20;
+/// Finished replicas are written in one object if they have at most so many bytes together. A larger one is alone. So nobody needs
+/// more memory for an object than this, or than for one replica.
+pub const TOGETHER_BYTES_MAX: usize = 1 << 20;
 
 /// Why a store cannot be used, as one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -230,8 +230,10 @@ struct Known {
     unreadable: bool,
     /// The number and bytes of the newest order, if the order's copy could not be written yet.
     uncopied: Option<(u64, Bytes)>,
-    /// Finished replicas whose last write failed.
-    unwritten: BTreeSet<String>,
+    /// The highest number of an object of finished replicas so far.
+    pack_number: u64,
+    /// The finished replicas whose write has failed.
+    unwritten: Option<copies::Unwritten>,
     /// The run's index, and the finished replicas that are in no index.
     indexed: index::Indexed,
     /// Names of checkpoints and their copies, by epoch and number.
@@ -313,12 +315,24 @@ impl Store {
         self.runtime.block_on(self.reader().get(run, object))
     }
 
-    /// Carries out a write. Repeating a write has no effect, unless it is an order.
+    /// The bytes of a finished replica of a run, sealed.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub fn read_finished(&self, run: &str, place: &PackPlace) -> Result<Bytes, String> {
+        self.wait_here(self.reader().finished(run, place))
+    }
+
+    /// Carries out a write. Repeating a write that failed has no effect, unless it is an order.
     ///
     /// # Errors
     /// [`StoreFault::Superseded`] if another coordinator leads; [`StoreFault::Fenced`] if the run was removed or has no valid
     /// order; otherwise [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
+        if matches!(write, Write::Finished { .. }) {
+            let outcome = self.write_all_finished(run, std::slice::from_ref(write)).pop();
+            return outcome.expect("there is an outcome for each write");
+        }
         self.check_leadership()?;
         if *write == Write::Load {
             let saved = self.load_run(run);
@@ -337,15 +351,9 @@ impl Store {
         let name = object_name(write, epoch);
         match (&name, write) {
             (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
-            (Some(name), Write::Finished { bytes, .. }) => self.write_finished(run, name, bytes)?,
             (Some(name), Write::Checkpoint { bytes, .. }) => self.write_checkpoint(run, name, bytes)?,
             (Some(name), Write::Doubt { bytes, .. } | Write::Poison { bytes, .. }) => {
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
-            }
-            (_, Write::Unfinish { object }) => self.unfinish(run, object)?,
-            (_, Write::UnfinishOwn { ordinal, bytes }) => {
-                let written = Write::Finished { ordinal: *ordinal, bytes: bytes.clone() };
-                object_name(&written, epoch).map_or(Ok(()), |object| self.unfinish(run, &object))?;
             }
             (_, Write::Mend { object }) => return self.mend(run, object).map(Stored::Mended),
             (_, Write::DropCheckpoints) => {
@@ -358,7 +366,7 @@ impl Store {
         Ok(Stored::Written(name))
     }
 
-    /// Writes finished replicas of a run at the same time. Returns what [`Store::write`] returns for each.
+    /// Writes finished replicas of a run in one object and its copy. Returns what [`Store::write`] returns for each.
     ///
     /// # Panics
     /// If a write is none of a finished replica.
@@ -369,8 +377,12 @@ impl Store {
             return replicas.iter().map(|_| Err(fault.clone())).collect();
         }
         self.copy_late(run);
-        let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
-        self.write_several_finished(run, epoch, replicas)
+        let bytes = replicas.iter().map(|write| match write {
+            Write::Finished { bytes } => bytes.clone(),
+            other => panic!("only finished replicas are written together, and this is {other:?}"),
+        });
+        let places = self.write_finished(run, &bytes.collect::<Vec<_>>());
+        places.into_iter().map(|place| place.map(Stored::Finished)).collect()
     }
 
     /// Refuses to write a run that has disappeared, or whose content is unknown.

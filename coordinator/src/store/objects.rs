@@ -184,7 +184,7 @@ impl Store {
 
     /// Like [`Store::wait`], for reading. A directory is read on this thread: within a runtime, `object_store` would pass each
     /// step to another thread, which costs more than the step, and a start takes thousands of steps.
-    fn wait_here<T>(&self, operation: impl Future<Output = T>) -> T {
+    pub(super) fn wait_here<T>(&self, operation: impl Future<Output = T>) -> T {
         let mut operation = pin!(operation);
         if self.directory.is_some()
             && let Poll::Ready(outcome) = operation.as_mut().poll(&mut Context::from_waker(Waker::noop()))

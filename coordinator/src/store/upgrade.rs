@@ -5,8 +5,11 @@ use evoxo_common::experiment::Registry;
 use evoxo_proto::{PROTOCOL, STORE_FORMAT, v1::RunState};
 use serde_json::{Value, json};
 
-use super::{Store, place};
-use crate::saved::{SavedRun, unfit_because};
+use super::{Refused, Store, place};
+use crate::{
+    saved::{SavedRun, unfit_because},
+    trust::{Level, void_since},
+};
 
 /// What this build would do with a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +78,21 @@ pub fn check_upgrade(spec: &str, registry: Registry) -> Result<Upgrade, String> 
         return Err(format!("there is no store {spec}: name the directory or bucket of --store"));
     }
     let mut store = Store::open_to_read(spec, registry.clone()).map_err(|error| error.to_string())?;
+    let (refused, _) = store.load_refused().map_err(|error| error.to_string())?;
     let (saved, notices) = store.load().map_err(|error| error.to_string())?;
-    let mut runs: Vec<Judged> = saved.iter().map(|saved| judge(&registry, saved)).collect();
+    let mut runs: Vec<Judged> = saved.iter().map(|saved| judge(&registry, saved, &refused)).collect();
     runs.sort_by(|one, other| one.run.cmp(&other.run));
     Ok(Upgrade { runs, notices })
 }
 
-fn judge(registry: &Registry, saved: &SavedRun) -> Judged {
-    let complete = saved.prepared.as_ref().is_ok_and(|prepared| saved.finished.len() as u64 >= prepared.replicas());
+fn judge(registry: &Registry, saved: &SavedRun, refused: &Refused) -> Judged {
+    // A void replica stays in its object until another object has it too.
+    let vouchers = Level::of_order(&saved.order).vouchers();
+    let counts = saved.finished.iter().filter(|it| {
+        let exposed = it.replica.exposed.iter().map(|(identity, since)| (&**identity, *since));
+        void_since(exposed, vouchers, |identity| refused.convicted.contains(identity)).is_none()
+    });
+    let complete = saved.prepared.as_ref().is_ok_and(|prepared| counts.count() as u64 >= prepared.replicas());
     let (state, ended) = match saved.order.wanted() {
         RunState::Cancelled => ("cancelled", true),
         _ if complete => ("finished", true),

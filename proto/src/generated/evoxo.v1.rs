@@ -2470,7 +2470,10 @@ pub struct Checkpoint {
     #[prost(message, repeated, tag = "3")]
     pub replicas: ::prost::alloc::vec::Vec<ReplicaState>,
 }
-/// A finished replica. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST, with a copy under the same name in finished-copy/.
+/// A finished replica. Object runs/RUN/finished/EPOCH-NUMBER-COUNT-DIGEST is COUNT of these, one after the other, each with its
+/// own header and checksum; it has a copy under the same name in finished-copy/. If several objects have the same replica, that
+/// of the highest epoch counts, then that of the highest number, then the last one in the object. Format 1 of the store had one
+/// replica in each object, under the name ORDINAL-EPOCH-DIGEST.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Finished {
     #[prost(bytes = "bytes", tag = "1")]
@@ -2488,7 +2491,20 @@ pub struct Index {
     /// The builds and configurations that computed the replicas; mostly one.
     #[prost(message, repeated, tag = "1")]
     pub origins: ::prost::alloc::vec::Vec<Origin>,
-    #[prost(message, repeated, tag = "2")]
+    #[prost(message, repeated, tag = "3")]
+    pub objects: ::prost::alloc::vec::Vec<IndexedObject>,
+}
+/// An object with all its finished replicas.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct IndexedObject {
+    /// The name of the object below runs/RUN/. The digest in the name ties this entry to the bytes of the object.
+    #[prost(string, tag = "1")]
+    pub object: ::prost::alloc::string::String,
+    /// The bytes of the object.
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+    /// In the order of the object.
+    #[prost(message, repeated, tag = "3")]
     pub replicas: ::prost::alloc::vec::Vec<IndexedReplica>,
 }
 /// A configuration and the build that computed with it, as in Finished.
@@ -2502,12 +2518,12 @@ pub struct Origin {
 /// A finished replica without its state.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IndexedReplica {
-    /// The name of its object below runs/RUN/. The digest in the name ties this entry to the bytes of the object.
-    #[prost(string, tag = "1")]
-    pub object: ::prost::alloc::string::String,
-    /// The bytes of that object.
-    #[prost(uint64, tag = "2")]
+    /// The bytes of the replica in its object, with header and checksum.
+    #[prost(uint64, tag = "1")]
     pub bytes: u64,
+    /// The first 8 bytes of its checksum, little-endian.
+    #[prost(fixed64, tag = "2")]
+    pub mark: u64,
     /// An index into Index.origins, from 0.
     #[prost(uint32, tag = "3")]
     pub origin: u32,

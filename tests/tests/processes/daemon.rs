@@ -62,7 +62,7 @@ fn help_has_examples_and_version_the_commit() {
     let (help, version) = (text("--help"), text("--version"));
     assert!(help.contains("Examples:") && help.contains("--store") && !help.contains("--announce"), "{help}");
     assert!(version.starts_with("evoxo-coordinator ") && version.contains('('), "{version}");
-    assert!(version.lines().nth(1).is_some_and(|line| line == "wire format 3, store format 1"), "{version}");
+    assert!(version.lines().nth(1).is_some_and(|line| line == "wire format 3, store format 2"), "{version}");
     assert_eq!(text("-V").lines().count(), 1);
 }
 
@@ -195,5 +195,6 @@ async fn a_stopped_coordinator_leaves_a_tidy_store() {
     };
     assert_eq!(names("store"), ["leader", "lock", "runs"]);
     assert_eq!(names("store/runs"), ["run"]);
-    assert_eq!(site.objects("run", "finished").len(), 3);
+    // The three replicas, in as many objects as they had to be written at a time.
+    assert!((1..=3).contains(&site.objects("run", "finished").len()));
 }

@@ -13,6 +13,7 @@ mod liars;
 mod modules;
 mod orders;
 mod own;
+mod packs;
 mod programs;
 mod quota;
 mod rights;

@@ -53,10 +53,10 @@ fn checkpoint(number: u64) -> Write {
     Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
 }
 
-fn finished(ordinal: u64) -> Write {
-    let replica = v1::ReplicaState { arm: "main".into(), replica: ordinal as u32, ..Default::default() };
+fn finished(number: u32) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), replica: number, ..Default::default() };
     let finished = v1::Finished { replica: Some(replica), ..Default::default() };
-    Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
+    Write::Finished { bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
 /// Repeats a write until it succeeds, as the core does.
@@ -81,15 +81,20 @@ fn objects_in_a_bucket_are_written_loaded_and_removed() {
         first.write("demo", &checkpoint(number)).expect("a checkpoint");
     }
     // More objects than fit on one page of a list.
-    for ordinal in 0..12 {
-        first.write("demo", &finished(ordinal)).expect("a replica");
+    for number in 0..12 {
+        first.write("demo", &finished(number)).expect("a replica");
+    }
+    let together: Vec<Write> = (12..20).map(finished).collect();
+    for (write, outcome) in together.iter().zip(first.write_all_finished("demo", &together)) {
+        let (Write::Finished { bytes }, Ok(Stored::Finished(place))) = (write, outcome) else { panic!("{write:?}") };
+        assert_eq!(first.read_finished("demo", &place), Ok(bytes.clone()), "a part of an object");
     }
     assert!(s3.names().iter().all(|name| name.starts_with("lab/a/")), "{:?}", s3.names());
     let mut second = store(&s3);
     second.lead().expect("the next epoch");
     let (runs, notices) = second.load().expect("a list");
     assert_eq!((runs.len(), notices), (1, vec![]));
-    assert_eq!((runs[0].order_number, runs[0].checkpoint_number, runs[0].finished.len()), (1, 7, 12));
+    assert_eq!((runs[0].order_number, runs[0].checkpoint_number, runs[0].finished.len()), (1, 7, 20));
     assert!(matches!(first.write("demo", &checkpoint(8)), Err(StoreFault::Superseded(_))));
     assert!(second.read("demo", "order/000001-000001").is_ok());
     second.write("demo", &Write::Delete).expect("a run");

@@ -56,11 +56,11 @@ pub(super) enum Seen {
     Superseded,
 }
 
-/// A write that was attempted.
+/// Writes of one run that were attempted together.
 pub(super) struct Done {
     pub(super) run: String,
-    pub(super) what: Write,
-    pub(super) event: Event,
+    /// Each write, and the report of it.
+    pub(super) each: Vec<(Write, Event)>,
     /// Whether more writes wait.
     pub(super) more: bool,
 }
@@ -141,12 +141,11 @@ impl Seat {
 
     /// Kills the process, like kill -9. The write in progress may be made or not.
     pub(super) fn kill(&mut self, write_is_made: bool) {
-        if let Some(mut process) = self.process.take()
-            && let Some((_, run, what)) = process.writes.pop_front().filter(|_| write_is_made)
-        {
+        if write_is_made {
             // No process is left to receive the report.
-            drop(process.store.write(&run, &what));
+            drop(self.make_write());
         }
+        self.process = None;
         self.standby = None;
         self.life += 1;
         self.computing_stopped = false;
@@ -228,12 +227,27 @@ impl Seat {
         self.process.as_ref()?.writes.front().map(|(_, run, what)| (run.as_str(), what))
     }
 
-    /// Makes the first write.
+    /// Makes the first write. If it is a finished replica, those that follow are written with it.
     pub(super) fn make_write(&mut self) -> Option<Done> {
         let process = self.process.as_mut()?;
-        let (write, run, what) = process.writes.pop_front()?;
-        let outcome: Result<Stored, StoreFault> = process.store.write(&run, &what);
-        let event = Event::Stored { write, outcome, took_us: 0 };
-        Some(Done { run, what, event, more: !process.writes.is_empty() })
+        let (run, is_finished) = match process.writes.front()? {
+            (_, run, what) => (run.clone(), matches!(what, Write::Finished { .. })),
+        };
+        let goes_with = |(_, of, what): &&(WriteId, String, Write)| {
+            is_finished && *of == run && matches!(what, Write::Finished { .. })
+        };
+        let count = process.writes.iter().take_while(goes_with).count().max(1);
+        let (mut ids, mut whats) = (Vec::new(), Vec::new());
+        for (write, _, what) in process.writes.drain(..count) {
+            ids.push(write);
+            whats.push(what);
+        }
+        let outcomes: Vec<Result<Stored, StoreFault>> = match whats.as_slice() {
+            [what] => vec![process.store.write(&run, what)],
+            several => process.store.write_all_finished(&run, several),
+        };
+        let events = ids.into_iter().zip(outcomes).map(|(write, outcome)| Event::Stored { write, outcome, took_us: 0 });
+        let each = whats.into_iter().zip(events).collect();
+        Some(Done { run, each, more: !process.writes.is_empty() })
     }
 }

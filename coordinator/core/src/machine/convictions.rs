@@ -10,7 +10,7 @@ use evoxo_common::time::Millis;
 
 use super::runs::RunId;
 use crate::{
-    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning},
+    saved::{Exposed, ReplicaSummary, SavedRun, beginning},
     trust::{Level, void_since},
 };
 
@@ -87,8 +87,10 @@ impl Convictions {
         void_since(exposed, level.vouchers(), |identity| self.contains(identity))
     }
 
-    /// Resets void replicas of a stored run to their beginning. Returns what they were, and the objects to remove.
-    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
+    /// Resets void replicas of a stored run to their beginning. Returns what they were. A void replica that is finished stays in
+    /// its object, which may have others. Nobody takes it for a result: whoever loads the run knows the convictions, which never
+    /// end, and the replica that is computed again is in a later object.
+    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> Vec<(ReplicaSummary, u64)> {
         let level = Level::of_order(&saved.order);
         let since = |replica: &ReplicaSummary| self.void_since(level, &replica.exposed);
         let mut left_out = Vec::new();
@@ -113,10 +115,8 @@ impl Convictions {
                 }
             }
         }
-        let (kept, void): (Vec<SavedFinished>, _) =
-            std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));
-        saved.finished = kept;
-        (left_out, void.into_iter().map(|finished| finished.object).collect())
+        saved.finished.retain(|it| keep(&it.replica));
+        left_out
     }
 
     /// Whether the store has all convictions.

@@ -9,6 +9,7 @@ use evoxo_proto::v1;
 use super::{About, Figures};
 use crate::{
     id::{RequestId, SessionId, ThreadId, WriteId},
+    pack::PackPlace,
     prepared::Prepared,
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
@@ -103,6 +104,8 @@ pub enum Event {
 pub enum Stored {
     /// The name of the created object below `runs/RUN/`; `None` if the write creates no object.
     Written(Option<String>),
+    /// The result of [`Write::Finished`]: where the replica is.
+    Finished(PackPlace),
     /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if the run no longer exists.
     Loaded(Option<Box<SavedRun>>),
     /// The result of [`Write::Mend`].
@@ -203,9 +206,9 @@ pub enum Response {
     /// The run's configuration, and its replicas in order, each with whether it is finished.
     Replicas(Arc<Prepared>, Vec<(ReplicaKey, bool)>),
     Replica(ReplicaAt),
-    /// Names below `runs/RUN/`: the object of each finished and stored replica, and the newest checkpoint.
+    /// The place of each finished and stored replica, and the name of the newest checkpoint below `runs/RUN/`.
     Objects {
-        finished: Vec<(ReplicaKey, String)>,
+        finished: Vec<(ReplicaKey, PackPlace)>,
         checkpoint: Option<String>,
     },
     Tasks(v1::ListTasksResponse),
@@ -221,10 +224,10 @@ pub enum Response {
 /// Where a replica can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaAt {
-    /// In these bytes, sealed like the replica's own object.
+    /// In these bytes, sealed as a finished replica is stored.
     Bytes(Bytes),
-    /// In this object of the store, below `runs/RUN/`, which contains only this replica.
-    Object(String),
+    /// At this place in the store.
+    Stored(PackPlace),
     /// In this checkpoint in the store, named below `runs/RUN/`.
     Checkpoint(String),
 }

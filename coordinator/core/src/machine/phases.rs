@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::experiment::ResultDigest;
 
-use crate::{replicas::ReplicaKey, saved::Exposed};
+use crate::{pack::PackPlace, replicas::ReplicaKey, saved::Exposed};
 
 /// The phase of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub(super) enum ReplicaPhase {
         sealed: Bytes,
         writing: bool,
     },
-    /// Stored in this object.
+    /// Stored at this place.
     Stored {
         digest: ResultDigest,
-        object: String,
+        place: PackPlace,
     },
 }
 
@@ -65,6 +65,11 @@ impl ReplicaRecord {
             ReplicaPhase::Finished { digest, .. } | ReplicaPhase::Stored { digest, .. } => Some(*digest),
             _ => None,
         }
+    }
+
+    /// Whether the replica is stored in this object.
+    pub(super) fn is_in(&self, object: &str) -> bool {
+        matches!(&self.phase, ReplicaPhase::Stored { place, .. } if *place.object == *object)
     }
 }
 

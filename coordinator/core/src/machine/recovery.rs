@@ -15,7 +15,6 @@ use crate::{
 impl Coordinator {
     /// Recovers a run from the store, without its states.
     pub(super) fn recover_run(&mut self, mut saved: SavedRun) {
-        // The objects of void replicas are removed when the run is loaded.
         self.convictions.leave_out_void(&mut saved);
         let prepared = match &saved.prepared {
             Ok(prepared) => prepared.clone(),

@@ -262,7 +262,7 @@ impl Coordinator {
     fn objects(&self, name: &str) -> Reply {
         let (_, run) = self.find(name)?;
         let stored = |(key, record): (&ReplicaKey, &ReplicaRecord)| match &record.phase {
-            ReplicaPhase::Stored { object, .. } => Some((*key, object.clone())),
+            ReplicaPhase::Stored { place, .. } => Some((*key, place.clone())),
             _ => None,
         };
         let finished = run.replicas.iter().filter_map(stored).collect();
@@ -272,7 +272,7 @@ impl Coordinator {
     fn replica(&mut self, request: RequestId, name: &str, replica: ReplicaKey) -> Reply {
         let (_, run) = self.find(name)?;
         let at = run.replica_at(replica);
-        let elsewhere = matches!(at, Some(ReplicaAt::Bytes(_) | ReplicaAt::Object(_)));
+        let elsewhere = matches!(at, Some(ReplicaAt::Bytes(_) | ReplicaAt::Stored(_)));
         match run.thread().filter(|_| !elsewhere && !run.replicas.unbegun().contains(&replica)) {
             Some(thread) => {
                 self.effects.push(Effect::Job { thread, job: Job::Copy { request, replica } });

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     id::ThreadId,
+    pack::PackPlace,
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::{SavedFinished, SavedRun},
@@ -191,7 +192,7 @@ impl Run {
         // Replicas without rounds are before their first round.
         let waiting = begun().filter(|it| it.rounds > 0).map(|replica| (replica, ReplicaPhase::Waiting));
         let stored =
-            |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, object: saved.object.clone() };
+            |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, place: saved.place.clone() };
         let finished = saved.finished.iter().map(|saved| (&saved.replica, stored(saved)));
         for (replica, phase) in waiting.chain(finished) {
             let Some(key) = self.key_of(&replica.arm, replica.index) else {
@@ -210,7 +211,8 @@ impl Run {
             begun().filter(|it| !it.to_recompute.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
         self.recomputations.adopt(to_recompute.filter(|key| self.replicas[key].is_finished()).collect());
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
-        self.results_bytes = saved.finished.iter().map(|finished| 2 * finished.bytes).sum();
+        let results = saved.finished.iter().chain(&saved.superseded);
+        self.results_bytes = results.map(|finished| 2 * finished.place.bytes).sum();
         self.checkpoint_bytes = saved.bytes.saturating_sub(self.results_bytes);
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
@@ -229,16 +231,15 @@ impl Run {
         self.replicas.set(key, phase, self.prepared.replica_bytes(key.arm));
     }
 
-    /// Records that this attempt of a replica is stored in this object. Returns false if the attempt is no longer current.
-    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, object: String) -> bool {
+    /// Records that this attempt of a replica is stored at this place. Returns false if the attempt is no longer current.
+    pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, place: PackPlace) -> bool {
         let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
-        let Some(ReplicaPhase::Finished { digest, sealed, .. }) = record.map(|record| &record.phase) else {
+        let Some(ReplicaPhase::Finished { digest, .. }) = record.map(|record| &record.phase) else {
             return false;
         };
-        let (digest, bytes) = (*digest, sealed.len() as u64);
-        // A replica that is computed again counts twice until the next start.
-        self.results_bytes = self.results_bytes.saturating_add(2 * bytes);
-        self.set_phase(key, ReplicaPhase::Stored { digest, object });
+        let digest = *digest;
+        self.results_bytes = self.results_bytes.saturating_add(2 * place.bytes);
+        self.set_phase(key, ReplicaPhase::Stored { digest, place });
         self.update_digest();
         true
     }
@@ -389,7 +390,7 @@ impl Run {
         match &self.replicas.get(&key)?.phase {
             ReplicaPhase::Unbegun => None,
             ReplicaPhase::Finished { sealed, .. } => Some(ReplicaAt::Bytes(sealed.clone())),
-            ReplicaPhase::Stored { object, .. } => Some(ReplicaAt::Object(object.clone())),
+            ReplicaPhase::Stored { place, .. } => Some(ReplicaAt::Stored(place.clone())),
             _ => self.checkpoints.object.clone().map(ReplicaAt::Checkpoint),
         }
     }

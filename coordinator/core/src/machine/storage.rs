@@ -15,11 +15,6 @@ use crate::{
     saved::seal_order,
 };
 
-/// The number that names a finished replica's object.
-pub(super) fn ordinal(key: ReplicaKey) -> u64 {
-    u64::from(key.arm) * 1_000_000 + u64::from(key.index)
-}
-
 impl Coordinator {
     pub(super) fn write(&mut self, id: RunId, what: Write, pending: Pending) {
         let (write, run) = (self.writes.add(id, pending), self.runs[id].name.clone());
@@ -53,8 +48,7 @@ impl Coordinator {
     /// Writes a replica that has just finished.
     pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
         let (attempt, bytes) = self.runs.adjust(id).replicas.begin_writing(key);
-        let write = Write::Finished { ordinal: ordinal(key), bytes };
-        self.write(id, write, Pending::Finished { replica: key, attempt });
+        self.write(id, Write::Finished { bytes }, Pending::Finished { replica: key, attempt });
     }
 
     /// Writes a sealed checkpoint.

@@ -134,16 +134,14 @@ impl Coordinator {
                     self.save(id);
                 }
             }
-            (Pending::Finished { replica, attempt }, Stored::Written(Some(object))) => {
-                // If the replica became void before it was stored, the next write removes it.
-                if self.runs.change(id).store_finished(replica, attempt, object) {
+            (Pending::Finished { replica, attempt }, Stored::Finished(place)) => {
+                // If the replica became void before it was stored, it stays void: see `Convictions::leave_out_void`.
+                if self.runs.change(id).store_finished(replica, attempt, place) {
                     self.release(id);
                     self.facts.note(Fact::Settled(id));
                 }
             }
-            (Pending::Mend { replica, object }, Stored::Mended(mended)) => {
-                self.after_mend(id, replica, &object, mended);
-            }
+            (Pending::Mend { object }, Stored::Mended(mended)) => self.after_mend(id, &object, mended),
             (Pending::Load(request), Stored::Loaded(saved)) => self.on_loaded(id, request, saved),
             (Pending::Delete(request), _) => {
                 let view = self.view(id);
@@ -257,8 +255,7 @@ impl Coordinator {
             }
             return;
         };
-        let (left_out, void) = self.convictions.leave_out_void(&mut saved);
-        for (replica, since) in left_out {
+        for (replica, since) in self.convictions.leave_out_void(&mut saved) {
             self.tell_void(&saved.name, &replica.arm, replica.index, since);
         }
         let unfit = unfit_because(&self.registry, &saved);
@@ -275,7 +272,6 @@ impl Coordinator {
         run.foreign = foreign;
         run.adopt(&saved);
         self.note_order(id);
-        void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
         if request.is_some() {
             // The stored order is in force until a client's order is stored too.
             self.runs.change(id).orders.adopt(Wanted::of_order(&saved.order));

@@ -20,7 +20,6 @@ use super::{
     phases::{ReplicaPhase, ReplicaRecord},
     runs::RunId,
     sessions::Session,
-    storage::ordinal,
     tasks::{Claim, OpenTask, Why},
     writes::Refusal,
 };
@@ -200,29 +199,18 @@ impl Coordinator {
             }
             let (thread, level) = (run.thread(), run.level);
             let since = |record: &ReplicaRecord| self.convictions.void_since(level, &record.exposed);
-            let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
-            let exposed = exposed.filter_map(|(key, since, phase)| match phase {
-                // The run's thread knows the exact state of these replicas.
-                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed
-                    if thread.is_some() =>
-                {
-                    None
+            // The run's thread knows the exact state of its replicas. If the run is not in memory, its replicas are examined when
+            // they are read.
+            let here = |record: &&ReplicaRecord| match record.phase {
+                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed => {
+                    thread.is_none()
                 }
-                ReplicaPhase::Finished { sealed, .. } => {
-                    let write = Write::UnfinishOwn { ordinal: ordinal(key), bytes: sealed.clone() };
-                    Some((key, since, Some(write)))
-                }
-                ReplicaPhase::Stored { object, .. } => {
-                    Some((key, since, Some(Write::Unfinish { object: object.clone() })))
-                }
-                _ => Some((key, since, None)),
-            });
-            for (key, since, write) in exposed.collect::<Vec<_>>() {
+                _ => true,
+            };
+            let exposed = run.replicas.iter().filter(|(_, record)| here(record));
+            let exposed = exposed.filter_map(|(key, record)| Some((*key, since(record)?)));
+            for (key, since) in exposed.collect::<Vec<_>>() {
                 self.begin_anew(id, key, since);
-                // If the run is not in memory, its replicas are examined when they are read.
-                if let Some(write) = write.filter(|_| thread.is_some()) {
-                    self.store(id, write);
-                }
             }
             if let Some(thread) = thread {
                 let (identity, convicted) = (Arc::clone(identity), self.convictions.all().clone());

@@ -32,9 +32,8 @@ pub(super) enum Pending {
     /// The run's states arrive, for a client's request or because the run is to be advanced.
     Load(Option<RequestId>),
     Delete(Option<RequestId>),
-    /// The two objects of a finished replica are checked.
+    /// The two objects of finished replicas are checked.
     Mend {
-        replica: ReplicaKey,
         object: String,
     },
     /// If the write fails, it is repeated.

@@ -11,7 +11,8 @@ use evoxo_proto::v1::RunState;
 
 use super::*;
 use crate::{
-    core::{Mended, Stored},
+    core::Mended,
+    names::copy_name,
     prepared::Prepared,
     saved::{
         SavedRun, origin_of, seal_checkpoint, seal_conviction, seal_doubt, seal_order, seal_replica, seal_revocation,
@@ -22,7 +23,7 @@ use crate::{
 const LIAR: &str = "0123456789ab";
 const GUEST: &str = "ba9876543210";
 /// An index is written as soon as a replica has finished.
-const INDEXED: Thresholds = Thresholds { objects: 1, bytes: u64::MAX };
+const INDEXED: Thresholds = Thresholds { replicas: 1, bytes: u64::MAX };
 /// The runs of the sample, and their seeds.
 const RUNS: [(&str, u64); 3] = [("demo", 1), ("done", 1), ("other", 2)];
 
@@ -39,7 +40,7 @@ fn ordered(prepared: &Prepared, wanted: RunState) -> Write {
 }
 
 /// A coordinator that takes over.
-fn leading(directory: &Path) -> Store {
+pub(super) fn leading(directory: &Path) -> Store {
     let (mut store, trouble) = Store::open(directory.to_str().unwrap(), registry().clone()).unwrap();
     assert_eq!(trouble, None);
     store.thresholds = INDEXED;
@@ -47,7 +48,7 @@ fn leading(directory: &Path) -> Store {
     store
 }
 
-fn loaded(store: &mut Store, run: &str) -> SavedRun {
+pub(super) fn loaded(store: &mut Store, run: &str) -> SavedRun {
     let (runs, _) = store.load().unwrap();
     runs.into_iter().find(|saved| saved.name == run).unwrap_or_else(|| panic!("the store has no run {run}"))
 }
@@ -81,9 +82,8 @@ fn go_on(store: &mut Store, run: &str, rounds: [u64; 2]) {
         for replica in replicas.iter_mut().filter(|it| round < rounds[it.index() as usize]) {
             local::step(replica).unwrap();
             if replica.is_finished() {
-                let write =
-                    Write::Finished { ordinal: replica.index().into(), bytes: seal_replica(&origin, replica.save()) };
-                store.write(run, &write).unwrap();
+                let bytes = seal_replica(&origin, replica.save());
+                store.write(run, &Write::Finished { bytes }).unwrap();
             }
         }
         replicas.retain(|replica| !replica.is_finished());
@@ -153,7 +153,7 @@ fn another(path: &Path, of_other_run: bool) -> Option<Vec<u8>> {
     fs::read(directory.join(name)).ok()
 }
 
-fn damage(path: &Path, how: &str) -> bool {
+pub(super) fn damage(path: &Path, how: &str) -> bool {
     let mut bytes = fs::read(path).unwrap();
     match how {
         "deleted" => fs::remove_file(path).unwrap(),
@@ -291,7 +291,7 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
             // Damage that keeps the length is found by the first reader, and mended.
             store.load().unwrap();
             for it in saved.finished.iter().filter(|_| how != "directory") {
-                let mut mend = || match store.write(run, &Write::Mend { object: it.object.clone() }) {
+                let mut mend = || match store.write(run, &Write::Mend { object: it.place.object.to_string() }) {
                     Ok(Stored::Mended(mended)) => mended,
                     other => panic!("{case}: {other:?}"),
                 };
@@ -302,20 +302,22 @@ fn every_object_in_every_way(place: impl Fn(TempDir) -> Place) {
     }
 }
 
-/// Damage that happens while a coordinator runs is found when the object is requested.
+/// Damage that happens while a coordinator runs is found when the replica is requested.
 #[test]
 fn a_finished_replica_is_read_from_its_copy() {
     for how in ["deleted", "emptied", "halved", "flipped", "directory"] {
         let directory = tempfile::tempdir().unwrap();
         sample(directory.path());
-        let store = leading(directory.path());
-        let object = format!("finished/{}", names(&directory.path().join("runs/done/finished"))[1]);
-        let good = store.read("done", &object).unwrap();
-        assert!(damage(&directory.path().join("runs/done").join(&object), how));
-        assert_eq!(store.read("done", &object), Ok(good.clone()), "{how}");
+        let mut store = leading(directory.path());
+        let place = loaded(&mut store, "done").finished.remove(1).place;
+        let good = store.read_finished("done", &place).unwrap();
+        assert!(damage(&directory.path().join("runs/done").join(&*place.object), how));
+        assert_eq!(store.read_finished("done", &place), Ok(good), "{how}");
         // Now neither object is good, or there is no copy.
-        assert!(damage(&directory.path().join("runs/done/finished-copy").join(object.split_once('/').unwrap().1), how));
-        assert_ne!(store.read("done", &object), Ok(good), "{how}");
+        let copy = copy_name(&place.object).unwrap();
+        assert!(damage(&directory.path().join("runs/done").join(&copy), how));
+        let why = store.read_finished("done", &place).unwrap_err();
+        assert!(why.contains(&*place.object) && why.contains(&copy), "{how}: {why}");
     }
 }
 
@@ -331,51 +333,42 @@ fn a_missing_copy_of_a_finished_replica_is_made_at_a_start() {
     assert_eq!((names(&copies), before.len()), (before, 2));
 }
 
-/// A void replica is not restored from its copy.
+/// If the replica's state were in neither object, a crash would lose the whole replica. Its object is written before the
+/// checkpoint, and a retry of the core makes no second one.
 #[test]
-fn a_void_object_is_removed_with_its_copy() {
-    let (directory, mut store) = with_run(1);
-    let at = |of: &str| names(&directory.path().join("runs/demo").join(of));
-    for own in [false, true] {
-        store.write("demo", &finished(3)).unwrap();
-        assert_eq!((at("finished").len(), at("finished")), (1, at("finished-copy")));
-        let Write::Finished { bytes, .. } = finished(3) else { unreachable!() };
-        let object = format!("finished/{}", at("finished")[0]);
-        let write = if own { Write::UnfinishOwn { ordinal: 3, bytes } } else { Write::Unfinish { object } };
-        store.write("demo", &write).unwrap();
-        assert_eq!((at("finished").len(), at("finished-copy").len()), (0, 0), "own: {own}");
+fn no_checkpoint_omits_an_unwritten_finished_replica() {
+    for fails in ["the first", "the copy"] {
+        let objects = Arc::new(Faulty::default());
+        let mut store = Store::over(objects.clone(), "memory", registry().clone());
+        store.write("demo", &order(1)).unwrap();
+        let fail = || {
+            let (first, second) = (Arc::clone(&objects), Arc::clone(&objects));
+            match fails {
+                "the first" => first.next_put(Fault::Failed),
+                // After the first of the two objects.
+                _ => second.before_next_put(move || {
+                    let objects = Arc::clone(&first);
+                    first.before_next_put(move || objects.next_put(Fault::Failed));
+                }),
+            }
+        };
+        fail();
+        assert!(matches!(store.write("demo", &finished(3)), Err(StoreFault::Failed(_))), "{fails}");
+        fail();
+        let refused = store.write("demo", &checkpoint(1));
+        assert!(matches!(&refused, Err(StoreFault::Failed(why)) if why.contains("/finished")), "{refused:?}");
+        store.write("demo", &checkpoint(1)).unwrap();
+        assert_eq!(open_to(&objects).finished.len(), 1, "{fails}");
+        let outcomes = store.write_all_finished("demo", &[finished(4), finished(3)]);
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        assert_eq!(names_in(&store, "demo", "finished").len(), 2, "{fails}");
+        assert_eq!((open_to(&objects).finished.len(), open_to(&objects).superseded.len()), (2, 0), "{fails}");
     }
 }
 
-/// If the replica's state were in neither object, a crash would lose the whole replica.
-#[test]
-fn no_checkpoint_omits_an_unwritten_finished_replica() {
-    let objects = Arc::new(Faulty::default());
-    let mut store = Store::over(objects.clone(), "memory", registry().clone());
-    store.write("demo", &order(1)).unwrap();
-    for fails in ["the first", "the copy"] {
-        let (first, second) = (Arc::clone(&objects), Arc::clone(&objects));
-        match fails {
-            "the first" => first.next_put(Fault::Failed),
-            // After the first of the two objects.
-            _ => second.before_next_put(move || {
-                let objects = Arc::clone(&first);
-                first.before_next_put(move || objects.next_put(Fault::Failed));
-            }),
-        }
-        assert!(matches!(store.write("demo", &finished(3)), Err(StoreFault::Failed(_))), "{fails}");
-        store.write("demo", &finished(4)).unwrap();
-        let refused = store.write("demo", &checkpoint(1));
-        assert!(matches!(&refused, Err(StoreFault::Failed(why)) if why.contains("waits for finished/")), "{refused:?}");
-        // The core first writes the replica again, unless it is void by now.
-        store.write("demo", &checkpoint(1)).unwrap();
-        store.write("demo", &finished(3)).unwrap();
-        assert_eq!(store.load().unwrap().0[0].finished.len(), 2, "{fails}");
-        for ordinal in [3, 4] {
-            let Write::Finished { bytes, .. } = finished(ordinal) else { unreachable!() };
-            store.write("demo", &Write::UnfinishOwn { ordinal, bytes }).unwrap();
-        }
-    }
+/// The run as a start finds it.
+fn open_to(objects: &Arc<Faulty>) -> SavedRun {
+    Store::over(objects.clone(), "memory", registry().clone()).load().unwrap().0.remove(0)
 }
 
 /// The order before the newest one has the opposite effect. If it came into force again, that must not go unnoticed.

@@ -1,26 +1,23 @@
 //! A start reads only those finished replicas that the index of their run lacks.
 
 use super::*;
-use crate::{
-    core::{Mended, Stored},
-    store::index::Thresholds,
-};
+use crate::{core::Mended, store::index::Thresholds};
 
-const REPLICAS: u64 = 5;
+const REPLICAS: u32 = 5;
 
-fn over(objects: &Arc<Faulty>, objects_min: u64) -> Store {
+fn over(objects: &Arc<Faulty>, replicas: u64) -> Store {
     let mut store = Store::over(objects.clone(), "memory", registry().clone());
-    store.thresholds = Thresholds { objects: objects_min, bytes: u64::MAX };
+    store.thresholds = Thresholds { replicas, bytes: u64::MAX };
     store.lead().unwrap();
     store
 }
 
 /// A run whose replicas are all finished.
-fn computed(objects: &Arc<Faulty>, objects_min: u64) -> Store {
-    let mut store = over(objects, objects_min);
+fn computed(objects: &Arc<Faulty>, replicas: u64) -> Store {
+    let mut store = over(objects, replicas);
     store.write("demo", &order(1)).unwrap();
-    for ordinal in 0..REPLICAS {
-        store.write("demo", &finished(ordinal)).unwrap();
+    for number in 0..REPLICAS {
+        store.write("demo", &finished(number)).unwrap();
     }
     store.write("demo", &Write::DropCheckpoints).unwrap();
     store
@@ -56,7 +53,7 @@ fn indexed_objects_are_not_read_at_a_start() {
 #[test]
 fn few_small_replicas_are_read_without_an_index() {
     let objects = Arc::new(Faulty::default());
-    let store = computed(&objects, REPLICAS + 1);
+    let store = computed(&objects, u64::from(REPLICAS) + 1);
     assert_eq!(in_directory(&store, "index"), [""; 0]);
     assert_eq!(started(&objects), ((0..5).collect(), 5, Vec::new()));
     // That start has written the index.
@@ -97,8 +94,8 @@ fn many_replicas_have_few_indices() {
     let mut store = over(&objects, 4);
     store.write("demo", &order(1)).unwrap();
     let mut newest = Vec::new();
-    for ordinal in 0..64 {
-        store.write("demo", &finished(ordinal)).unwrap();
+    for number in 0..64 {
+        store.write("demo", &finished(number)).unwrap();
         newest.extend(in_directory(&store, "index").pop());
     }
     newest.dedup();

@@ -51,12 +51,12 @@ fn keep(sender: &Sender<Store>, store: Store) {
 fn a_store_of_a_later_format_is_refused() {
     let objects = Arc::new(Faulty::default());
     let store = leading(&objects);
-    assert_eq!(store.leader().unwrap().unwrap().format, 1);
-    let later = v1::Leader { who: "x".into(), cluster: vec![7; 16].into(), format: 2, ..v1::Leader::default() };
+    assert_eq!(store.leader().unwrap().unwrap().format, 2);
+    let later = v1::Leader { who: "x".into(), cluster: vec![7; 16].into(), format: 3, ..v1::Leader::default() };
     assert!(store.put("leader/000002", &seal(Kind::Epoch, &later.encode_to_vec())).unwrap());
     let mut earlier = over(&objects);
-    let why = "the store memory has format 2, and this build knows formats up to 1: use a build whose --version shows store \
-               format 2 or higher, or restore a copy from before the upgrade";
+    let why = "the store memory has format 3, and this build knows formats up to 2: use a build whose --version shows store \
+               format 3 or higher, or restore a copy from before the upgrade";
     for fault in [earlier.lead(), earlier.restored().map(drop)] {
         assert_eq!(fault, Err(StoreFault::Failed(why.into())));
     }
@@ -218,15 +218,10 @@ fn of_checkpoints_and_finished_replicas_the_highest_epoch_counts() {
     old.write("demo", &order(1)).unwrap();
     old.write("demo", &finished(7)).unwrap();
     let meanwhile = Arc::clone(&objects);
-    let corrected = |rounds| {
-        let replica = v1::ReplicaState { arm: "main".into(), replica: 7, rounds, ..Default::default() };
-        let finished = v1::Finished { replica: Some(replica), ..Default::default() };
-        Write::Finished { ordinal: 7, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
-    };
     objects.before_next_put(move || {
         let mut new = leading(&meanwhile);
         new.write("demo", &checkpoint(2)).unwrap();
-        new.write("demo", &corrected(5)).unwrap();
+        new.write("demo", &finished_after(7, 5)).unwrap();
     });
     old.write("demo", &checkpoint(9)).unwrap();
     let run = over(&objects).load().unwrap().0.remove(0);

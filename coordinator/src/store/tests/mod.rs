@@ -8,6 +8,7 @@ mod faulty;
 mod index;
 mod leaders;
 mod log;
+mod packs;
 mod power;
 mod refused;
 mod upgrade;
@@ -29,7 +30,7 @@ use tempfile::TempDir;
 
 use super::{Lock, Registry, Store, StoreError};
 use crate::{
-    core::{StoreFault, Write},
+    core::{StoreFault, Stored, Write},
     names::{object_name, order_name},
 };
 use faulty::{Fault, Faulty};
@@ -46,10 +47,15 @@ fn checkpoint(number: u64) -> Write {
     Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
 }
 
-fn finished(ordinal: u64) -> Write {
-    let replica = v1::ReplicaState { arm: "main".into(), replica: ordinal as u32, ..Default::default() };
+/// A finished replica with this number.
+fn finished(number: u32) -> Write {
+    finished_after(number, 0)
+}
+
+fn finished_after(number: u32, rounds: u64) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), replica: number, rounds, ..Default::default() };
     let finished = v1::Finished { replica: Some(replica), ..Default::default() };
-    Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
+    Write::Finished { bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
 fn open(directory: &TempDir) -> Store {
@@ -177,34 +183,6 @@ fn foreign_files_are_reported_and_kept() {
     assert!(store.load().unwrap().0.is_empty());
 }
 
-/// Replicas that are written together are stored like those that are written one by one, each with its copy. Whoever no
-/// longer leads writes none of them.
-#[test]
-fn finished_replicas_are_written_together() {
-    let (directory, mut store) = with_run(1);
-    let several: Vec<Write> = (0..20).map(finished).collect();
-    store.write("demo", &several[0]).unwrap();
-    // One of the objects was damaged, and is replaced.
-    let first = object(&directory, &several[0]);
-    fs::write(&first, b"damaged").unwrap();
-    for _ in 0..2 {
-        let outcomes = store.write_all_finished("demo", &several);
-        assert!(outcomes.len() == 20 && outcomes.iter().all(Result::is_ok), "{outcomes:?}");
-    }
-    assert_ne!(fs::read(first).unwrap(), b"damaged");
-    for part in ["finished", "finished-copy"] {
-        assert_eq!(names(&directory.path().join("runs/demo").join(part)).len(), 20);
-    }
-    let mut next = open(&directory);
-    let (runs, notices) = next.load().unwrap();
-    assert_eq!((runs[0].finished.len(), &runs[0].notices, notices), (20, &Vec::new(), Vec::new()));
-    next.lead().unwrap();
-    let refused = store.write_all_finished("demo", &[finished(21), finished(22)]);
-    assert!(refused.iter().all(|outcome| matches!(outcome, Err(StoreFault::Superseded(_)))), "{refused:?}");
-    let gone = next.write_all_finished("other", &[finished(0)]);
-    assert!(matches!(gone[0], Err(StoreFault::Fenced(_))), "{gone:?}");
-}
-
 /// An order and its copy get their names together. If the number is taken, the copy of the order does not appear.
 #[test]
 fn an_order_that_comes_too_late_leaves_no_copy() {
@@ -308,12 +286,12 @@ fn taking_over_removes_half_written_files() {
 #[test]
 fn repeated_writes_only_replace_damaged_objects() {
     let (directory, mut store) = with_run(1);
-    store.write("demo", &finished(7)).unwrap();
-    store.write("demo", &finished(7)).unwrap();
-    let path = object(&directory, &finished(7));
+    store.write("demo", &checkpoint(7)).unwrap();
+    store.write("demo", &checkpoint(7)).unwrap();
+    let path = object(&directory, &checkpoint(7));
     let good = fs::read(&path).unwrap();
     fs::write(&path, b"damaged").unwrap();
-    store.write("demo", &finished(7)).unwrap();
+    store.write("demo", &checkpoint(7)).unwrap();
     assert_eq!(fs::read(&path).unwrap(), good);
 }
 
@@ -349,9 +327,7 @@ fn a_temporarily_unreadable_object_is_not_skipped() {
     let given = |write: &Write| object_name(write, 1).map(|name| format!("runs/demo/{name}"));
     let mut names = Vec::new();
     for number in 1..=2 {
-        let crate::core::Stored::Written(Some(name)) = store.write("demo", &order(number)).unwrap() else {
-            panic!("a name")
-        };
+        let Stored::Written(Some(name)) = store.write("demo", &order(number)).unwrap() else { panic!("a name") };
         names.push(format!("runs/demo/{name}"));
         store.write("demo", &checkpoint(number)).unwrap();
     }

@@ -40,7 +40,7 @@ fn each_run_is_judged_without_writing() {
     ordered(&mut store, "unreadable", "experiment = \"of-a-later-build\"\n", v1::RunState::Running);
     ordered(&mut store, "ended", &prepared.toml, v1::RunState::Running);
     let bytes = seal_replica(&build, state);
-    store.write("ended", &Write::Finished { ordinal: 0, bytes }).unwrap();
+    store.write("ended", &Write::Finished { bytes }).unwrap();
     let listed = || {
         let mut found = Vec::new();
         let mut open = vec![directory.path().to_path_buf()];

@@ -141,21 +141,24 @@ impl Cluster {
         }
         let done = self.seats[seat].make_write();
         self.objects.cannot_read(None);
-        let Some(Done { run, what, event, more }) = done else { return };
-        if matches!(&event, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {
+        let Some(Done { run, each, more }) = done else { return };
+        if matches!(&each[0].1, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {
             return self.supersede(seat);
         }
-        match &what {
-            Write::Order { .. } => self.note_confirmed(seat, &run, &event),
-            Write::Checkpoint { bytes, .. } if matches!(&event, Event::Stored { outcome: Ok(_), .. }) => {
-                self.note_disputes(bytes);
-            }
-            _ => {}
-        }
+        self.outcome.packs += u64::from(each.len() > 1);
         if more {
             self.plan_write(seat);
         }
-        self.tell(seat, event);
+        for (what, event) in each {
+            match &what {
+                Write::Order { .. } => self.note_confirmed(seat, &run, &event),
+                Write::Checkpoint { bytes, .. } if matches!(&event, Event::Stored { outcome: Ok(_), .. }) => {
+                    self.note_disputes(bytes);
+                }
+                _ => {}
+            }
+            self.tell(seat, event);
+        }
     }
 
     /// The travel time of the next message of a stream. It arrives after the earlier ones, unless a fault changes that.

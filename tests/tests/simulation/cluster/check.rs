@@ -5,16 +5,16 @@ use std::{collections::BTreeSet, sync::Arc};
 use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
-    envelope::{Kind, open},
+    envelope::{Kind, mark, open},
     experiment::{Config, Replica, ResultDigest},
     local,
     task::Encoder,
 };
 use evoxo_coordinator::{
-    names::{Named, object_named},
     prepared::Prepared,
-    saved::{origin_of, seal_replica},
+    saved::{SavedFinished, origin_of, seal_replica},
     store::Store,
+    trust::void_since,
 };
 use evoxo_proto::v1::{self, RunState};
 use evoxo_tests::registry;
@@ -142,29 +142,29 @@ impl Cluster {
         let objects = Arc::clone(&self.objects);
         let mut store = Store::over(objects, "the simulation", registry().clone());
         let (saved, _) = store.load().expect("objects in memory can be listed");
+        let convicted = names(&self.objects);
         for saved in saved {
             let prepared = saved.prepared.as_ref().expect("a configuration of this build");
             let origin = origin_of(registry(), prepared);
             let replicas = local::run(&prepared.config).expect("planned tasks are good");
-            let places = prepared.config.arms.iter().enumerate().flat_map(|(arm, _)| {
-                (0..prepared.config.replicas).map(move |index| arm as u64 * 1_000_000 + u64::from(index))
-            });
-            let object = |(replica, ordinal): (&Replica, u64)| {
-                format!("{ordinal} {}", Digest::of(&seal_replica(&origin, replica.save())).short())
+            let sealed =
+                |replica: &Replica| mark(&seal_replica(&origin, replica.save())).map(|mark| format!("{mark:x}"));
+            // If the object of a replica that was computed again is damaged, the void one before it is found.
+            let counts = |it: &&SavedFinished| {
+                let exposed = it.replica.exposed.iter().map(|(identity, since)| (&**identity, *since));
+                let is_convicted = |identity: &str| convicted.contains(&format!("convicted/{identity}"));
+                void_since(exposed, self.faults.level.vouchers(), is_convicted).is_none()
             };
-            let place_and_digest = |object: &String| match object_named(object, "finished") {
-                Some(Named { number, digest: Some(digest), .. }) => format!("{number} {digest}"),
-                _ => object.clone(),
-            };
+            let finished = || saved.finished.iter().filter(counts);
             // With recomputations and quorums, the objects also say on whose word they were computed.
             let (expected, kept): (BTreeSet<String>, BTreeSet<String>) = match self.faults.level {
                 Level::Sampled { .. } | Level::Quorum => (
                     replicas.iter().map(|replica| replica.digest().to_string()).collect(),
-                    saved.finished.iter().map(|finished| finished.replica.digest.to_string()).collect(),
+                    finished().map(|finished| finished.replica.digest.to_string()).collect(),
                 ),
                 _ => (
-                    replicas.iter().zip(places).map(object).collect(),
-                    saved.finished.iter().map(|finished| place_and_digest(&finished.object)).collect(),
+                    replicas.iter().filter_map(sealed).collect(),
+                    finished().map(|finished| format!("{:x}", finished.place.mark)).collect(),
                 ),
             };
             assert!(kept.is_subset(&expected), "seed {seed}: the store has foreign bytes");

@@ -52,6 +52,8 @@ pub(crate) struct Outcome {
     pub(crate) workers_refused: u64,
     pub(crate) objects_damaged: u64,
     pub(crate) answers_lost: u64,
+    /// How many objects got several finished replicas.
+    pub(crate) packs: u64,
     pub(crate) tasks_repeated: u64,
     /// How many tasks a coordinator computed itself.
     pub(crate) computed_here: u64,

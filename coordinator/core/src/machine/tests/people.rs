@@ -321,8 +321,8 @@ fn replicas_can_be_read_at_any_time_wherever_they_are() {
     story.submit("r", CONFIG).unwrap();
     story.work_to_the_end(1);
     let place = place(&mut story, begun[1].0);
-    let ReplicaAt::Object(object) = place else { panic!("{place:?}") };
-    assert!(story.objects.contains_key(&format!("runs/r/{object}")));
+    let ReplicaAt::Stored(place) = place else { panic!("{place:?}") };
+    assert!(place.is_of(&story.objects[&format!("runs/r/{}", place.object)]));
     assert!(replicas(&mut story).iter().all(|(_, finished)| *finished));
 }
 

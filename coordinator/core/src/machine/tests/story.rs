@@ -16,7 +16,8 @@ use prost::Message as _;
 
 use super::*;
 use crate::{
-    names::{cordons_name, object_name, order_name},
+    names::{FINISHED, ORDER, cordons_name, finished_name, object_name, order_name},
+    pack::places,
     prepared::Prepared,
     replicas::Turns,
     saved::Objects,
@@ -216,20 +217,23 @@ impl Story {
                 | Write::Doubt { bytes, .. } => Some(bytes.clone()),
                 _ => None,
             };
-            let orders = self.objects.keys().filter(|name| name.starts_with(&format!("runs/{run}/order/")));
+            let next = |directory: &str| {
+                let below = format!("runs/{run}/{directory}/");
+                1 + self.objects.keys().filter(|name| name.starts_with(&below)).count() as u64
+            };
             let name = match &what {
-                Write::Order { .. } => Some(order_name(1, 1 + orders.count() as u64)),
+                Write::Order { .. } => Some(order_name(1, next(ORDER))),
+                Write::Finished { bytes } => Some(finished_name(1, next(FINISHED), 1, bytes)),
                 _ => object_name(&what, 1),
             };
             match (name.zip(bytes), &what) {
+                (Some((name, bytes)), Write::Finished { .. }) => {
+                    outcome = Ok(Stored::Finished(places(&name, std::slice::from_ref(&bytes)).remove(0)));
+                    self.objects.insert(format!("runs/{run}/{name}"), bytes);
+                }
                 (Some((name, bytes)), _) => {
                     outcome = Ok(Stored::Written(Some(name.clone())));
                     self.objects.insert(format!("runs/{run}/{name}"), bytes);
-                }
-                (None, Write::Unfinish { object }) => drop(self.objects.remove(&format!("runs/{run}/{object}"))),
-                (None, Write::UnfinishOwn { ordinal, bytes }) => {
-                    let object = object_name(&Write::Finished { ordinal: *ordinal, bytes: bytes.clone() }, 1).unwrap();
-                    self.objects.remove(&format!("runs/{run}/{object}"));
                 }
                 (None, Write::Delete) => self.objects.retain(|name, _| !name.starts_with(&format!("runs/{run}/"))),
                 (None, Write::Load) => outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new))),
