@@ -34,6 +34,8 @@ pub enum Kind {
     Index = 9,
     /// A `Cordons`.
     Cordons = 10,
+    /// A `KnownOutputs`.
+    KnownOutputs = 11,
 }
 
 /// The reason why bytes are not a valid object. Each completes the sentence "the object X ...".
@@ -79,6 +81,15 @@ pub fn seal(kind: Kind, body: &[u8]) -> Bytes {
     let checksum = Digest::of(&bytes);
     bytes.extend_from_slice(&checksum.0);
     bytes.into()
+}
+
+/// Takes the first object off several ones that follow each other; `None` if the bytes do not begin with a whole object.
+#[must_use]
+pub fn cut(bytes: &mut Bytes) -> Option<Bytes> {
+    let length = bytes.get(10..HEADER_BYTES).filter(|_| bytes.starts_with(MAGIC))?;
+    let body = usize::try_from(u64::from_le_bytes(length.try_into().ok()?)).ok()?;
+    let whole = body.checked_add(HEADER_BYTES + CHECKSUM_BYTES).filter(|whole| *whole <= bytes.len())?;
+    Some(bytes.split_to(whole))
 }
 
 /// Unwraps a body.

@@ -14,6 +14,7 @@ mod orders;
 mod own;
 mod programs;
 mod quota;
+mod recalled;
 mod rights;
 mod secure;
 mod selection;
