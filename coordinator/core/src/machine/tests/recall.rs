@@ -72,16 +72,14 @@ fn the_same_file_under_another_name_is_not_computed_again() {
         if settings.contains("onemax") {
             assert!(first.recalled * 5 > first.evaluations, "{settings}: {first:?}");
         }
-        for (name, checked) in [("second", 8), ("third", 0)] {
+        // Real genes do not repeat, so the first batch of the second run is computed to see whether values agree.
+        for (name, share) in [("second", 2), ("third", 40)] {
             let run = computed(&mut story, name, &file);
             assert_eq!(run.digest, expected_digest(&file), "{settings}");
             let spent = run.spent.unwrap();
-            let most = checked + 3 + spent.evaluations / 40;
             assert_eq!(spent.recalled + spent.rechecked, spent.evaluations, "{settings}, {name}: {spent:?}");
-            assert!(
-                spent.rechecked <= most && (settings.contains("slice") || spent.rechecked > 0),
-                "{settings}, {name}: {spent:?}"
-            );
+            let most = 3 + spent.evaluations / share;
+            assert!((1..=most).contains(&spent.rechecked), "{settings}, {name}: {spent:?}");
         }
     }
 }
