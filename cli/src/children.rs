@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
-use evoxo_coordinator::files_for;
+use evoxo_coordinator::{files_for, recall};
 use evoxo_process::{Address, open_files};
 use evoxo_worker::{Program, cli::Simd};
 
@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) programs: Arc<[Program]>,
     /// As `evoxo-coordinator --memory`.
     pub(crate) memory_bytes: u64,
+    /// As `evoxo-coordinator --recall` and `--recall-in`.
+    pub(crate) recall: recall::Options,
     /// Whether the coordinator shows its page.
     pub(crate) page: bool,
     /// Whether the page stays available after the run ends, while somebody has it open.
@@ -263,6 +265,8 @@ fn start_coordinator(
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
         .args(["--store", store, "--batch", &plan.batch, "--memory", &plan.memory_bytes.to_string()])
+        .args(["--recall", &plan.recall.recall.to_string()])
+        .args(plan.recall.recall_in.iter().flat_map(|directory| ["--recall-in".as_ref(), directory.as_os_str()]))
         .args((!plan.page).then_some("--no-page"))
         .stdout(Stdio::piped())
         .spawn()

@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
-    sync::Arc,
+    sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
 
@@ -21,6 +21,7 @@ use evoxo_coordinator::{
         StoreFault, ThreadId, View, Write, WriteId,
     },
     prepared::Prepared,
+    recall,
     replicas::{Job, Turns},
     saved::replica_of_checkpoint,
     store::{Lock, Store, StoreError, TOGETHER_BYTES_MAX},
@@ -60,6 +61,8 @@ pub(crate) struct Inline {
     registry: Registry,
     core: Coordinator,
     store: Store,
+    /// The store as the user named it.
+    place: String,
     /// Held as long as this object exists.
     _lock: Lock,
     replicas: Turns,
@@ -110,6 +113,7 @@ impl Inline {
             registry: registry.clone(),
             core,
             store,
+            place: place.to_owned(),
             _lock: lock,
             replicas: Turns::new(registry.clone()),
             worker: None,
@@ -172,10 +176,15 @@ impl Inline {
         name: &str,
         config: &Config,
         programs: &Arc<[Program]>,
+        recall: &recall::Options,
         stop: &Stop,
         progress: &mut Progress,
     ) -> anyhow::Result<Computed> {
         self.mend(progress)?;
+        let (troubles, trouble) = mpsc::channel();
+        // What is learnt is kept until this returns.
+        let (recall, _keeper) = recall.begin(&self.place, move |why| _ = troubles.send(why)).unzip();
+        self.replicas.recall(recall);
         self.submit(name, config, progress)?;
         self.programs = Processes::new(Arc::clone(programs));
         let settings = worker::Settings {
@@ -212,6 +221,7 @@ impl Inline {
                 shown = Instant::now();
                 progress.show(run);
             }
+            trouble.try_iter().for_each(|why| progress.note(&why));
             match run.state() {
                 RunState::Running | RunState::Paused => {}
                 RunState::Finished | RunState::InDoubt => break,
@@ -423,7 +433,9 @@ impl Inline {
             Effect::End { session } if session == self.session => {
                 self.worker_events.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
-            Effect::Start { thread, prepared, draw, states } => self.replicas.start(thread, prepared, draw, states),
+            Effect::Start { thread, prepared, draw, states, scope } => {
+                self.replicas.start(thread, prepared, draw, states, scope);
+            }
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
             Effect::Drop { thread } => self.replicas.end(thread),
             Effect::Store { write, run, what } => {

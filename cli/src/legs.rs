@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use evoxo_common::text::counted;
 use evoxo_proto::{shown, v1};
 use serde_json::{Value, json};
 
@@ -41,8 +42,9 @@ impl Leg {
         let slots = u64::from(self.workers.max(1));
         let running = now.duration_since(self.start).as_micros() as u64;
         let computing = (spent.computing_us / slots).min(running);
-        let v1::Spent { absorbing_us: absorbing, saving_us: saving, .. } = spent;
+        let v1::Spent { absorbing_us: absorbing, saving_us: saving, evaluations, recalled, rechecked, .. } = spent;
         Phases {
+            recalled: (evaluations > 0).then_some(Recalled { evaluations, recalled, rechecked }),
             start: self.start,
             workers: self.workers,
             running: now,
@@ -63,6 +65,9 @@ impl Leg {
         leg["seconds"] = seconds.into();
         leg["rounds"] = json!([self.rounds_before, run.rounds_done]);
         leg["phases"] = phases.to_json();
+        if let Some(evaluations) = phases.recalled.map(Recalled::to_json) {
+            leg["evaluations"] = evaluations;
+        }
         legs.push(leg);
         legs.drain(..legs.len().saturating_sub(LEGS_MAX));
         Legs { legs, seconds: seconds_before + seconds }
@@ -83,6 +88,35 @@ pub(crate) struct Phases {
     waiting: u64,
     absorbing: u64,
     saving: u64,
+    /// `None` if evaluations are not worth recalling.
+    recalled: Option<Recalled>,
+}
+
+/// How many evaluations of a leg were planned, how many of them were recalled instead of computed, and how many were computed
+/// although their values were known.
+#[derive(Clone, Copy)]
+struct Recalled {
+    evaluations: u64,
+    recalled: u64,
+    rechecked: u64,
+}
+
+impl Recalled {
+    fn to_json(self) -> Value {
+        let Self { evaluations, recalled, rechecked } = self;
+        json!({"planned": evaluations, "computed": evaluations - recalled, "recalled": recalled, "rechecked": rechecked})
+    }
+
+    fn sentence(self) -> String {
+        let Self { evaluations, recalled, rechecked } = self;
+        let computed = evaluations - recalled;
+        let checks =
+            if rechecked == 0 { String::new() } else { format!(", {rechecked} of them to check known values") };
+        format!(
+            "of {} {computed} were computed{checks}; the values of the others were known",
+            counted(evaluations as usize, "evaluation")
+        )
+    }
 }
 
 /// A leg that took at least this long, in seconds, is worth a line about its phases.
@@ -107,6 +141,9 @@ impl Phases {
     /// Prints where the time went, if the leg took long enough for somebody to ask.
     pub(crate) fn tell(self) {
         let seconds = self.start.elapsed().as_secs_f64();
+        if let Some(recalled) = self.recalled.filter(|recalled| recalled.recalled > 0) {
+            tell(recalled.sentence());
+        }
         if seconds >= TOLD_FROM_S {
             tell(self.sentence(seconds, self.running.elapsed().as_secs_f64()));
         }
@@ -144,6 +181,9 @@ impl Spending {
             computing_us: one.computing_us.saturating_add(other.computing_us),
             absorbing_us: one.absorbing_us.saturating_add(other.absorbing_us),
             saving_us: one.saving_us.saturating_add(other.saving_us),
+            evaluations: one.evaluations.saturating_add(other.evaluations),
+            recalled: one.recalled.saturating_add(other.recalled),
+            rechecked: one.rechecked.saturating_add(other.rechecked),
         };
         if run.tasks_done < self.tasks_done {
             self.earlier = sum(self.earlier, self.now);
@@ -211,10 +251,24 @@ mod tests {
     #[test]
     fn phases_add_up() {
         let start = Instant::now().checked_sub(Duration::from_secs(10)).expect("the clock began earlier");
-        let spent = v1::Spent { computing_us: 6_000_000, absorbing_us: 250_000, saving_us: 1_000 };
+        let spent = v1::Spent {
+            computing_us: 6_000_000,
+            absorbing_us: 250_000,
+            saving_us: 1_000,
+            evaluations: 100,
+            recalled: 30,
+            rechecked: 2,
+        };
         let run = v1::Run { spent: Some(spent), ..v1::Run::default() };
         let phases = Leg::begin(start, 2, None).phases(&run);
         assert_eq!((phases.computing, phases.waiting / 1_000_000), (3_000_000, 7));
+        assert_eq!(
+            phases.recalled.map(Recalled::sentence).as_deref(),
+            Some(
+                "of 100 evaluations 70 were computed, 2 of them to check known values; the values of the others were \
+                 known"
+            )
+        );
         let mut result = json!({"provenance": {"legs": [{}, {"phases": phases.to_json()}]}});
         phases.add_report(&mut result);
         let told = &result["provenance"]["legs"][1]["phases"];
@@ -235,7 +289,7 @@ mod tests {
     fn the_time_of_all_coordinators_counts() {
         let mut spending = Spending::default();
         let mut seen = |tasks_done: u64, computing_us: u64| {
-            let spent = v1::Spent { computing_us, absorbing_us: 1, saving_us: 2 };
+            let spent = v1::Spent { computing_us, absorbing_us: 1, saving_us: 2, ..v1::Spent::default() };
             let mut run = v1::Run { tasks_done, spent: Some(spent), ..v1::Run::default() };
             spending.add_earlier(&mut run);
             run.spent.map(|spent| (spent.computing_us, spent.absorbing_us))

@@ -34,6 +34,8 @@ pub enum Kind {
     Index = 9,
     /// A `Cordons`.
     Cordons = 10,
+    /// A `KnownOutputs`.
+    KnownOutputs = 11,
 }
 
 /// The reason why bytes are not a valid object. Each completes the sentence "the object X ...".
@@ -103,6 +105,13 @@ pub fn length(bytes: &[u8]) -> Result<usize, Damage> {
 pub fn mark(sealed: &[u8]) -> Option<u64> {
     let checksum = sealed.len().checked_sub(CHECKSUM_BYTES).map(|begin| &sealed[begin..])?;
     checksum.first_chunk().map(|first| u64::from_le_bytes(*first))
+}
+
+/// Takes the first object off several ones that follow each other; `None` if the bytes do not begin with a whole object.
+#[must_use]
+pub fn cut(bytes: &mut Bytes) -> Option<Bytes> {
+    let whole = length(bytes).ok()?;
+    Some(bytes.split_to(whole))
 }
 
 /// Unwraps a body.

@@ -13,8 +13,9 @@ use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
 use evoxo_proto::long_version;
 
 use crate::{
-    core::{self, Batch, WEIGHT},
+    core::{self, Across, Batch, WEIGHT},
     daemon::Settings,
+    recall,
 };
 
 /// This build, as `-V` says it.
@@ -85,6 +86,14 @@ pub struct Arguments {
     /// [default: a quarter of what this process may use]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
+
+    /// What runs recall.
+    #[command(flatten)]
+    pub recall: recall::Options,
+
+    /// Which runs recall each other's evaluations: all of them, those of one submitter, or each run only its own
+    #[arg(long, value_name = "RUNS", default_value = "all", value_parser = across)]
+    pub recall_across: Across,
 
     /// Tasks sent to a worker at once: a number, or "auto" for as many as take about 20 ms
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
@@ -229,6 +238,7 @@ impl Arguments {
             slots_kept: self.keep_slots,
             silence_ms_max: self.silence.as_millis() as u64,
             memory_bytes_max: self.memory.unwrap_or_else(memory_by_default),
+            recall_across: self.recall_across,
             ..core::Settings::default()
         };
         Settings {
@@ -238,6 +248,7 @@ impl Arguments {
             insecure: self.insecure,
             store: self.store.clone(),
             core,
+            recall: self.recall.clone(),
             page_hosts: (!self.no_page).then(|| self.page_host.clone()),
             page: self.page,
             session_life: self.session_life,
@@ -248,6 +259,15 @@ impl Arguments {
             takeover_after: self.takeover_after,
             advertise: self.advertise.clone(),
         }
+    }
+}
+
+fn across(text: &str) -> Result<Across, String> {
+    match text {
+        "all" => Ok(Across::Runs),
+        "submitter" => Ok(Across::Submitter),
+        "run" => Ok(Across::Run),
+        _ => Err("give all, submitter or run".into()),
     }
 }
 

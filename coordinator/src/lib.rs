@@ -13,6 +13,7 @@ mod grpc;
 mod limits;
 mod metrics;
 mod page;
+pub mod recall;
 mod shell;
 pub mod standby;
 pub mod store;

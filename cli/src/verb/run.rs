@@ -13,7 +13,10 @@ use evoxo_common::{
     experiment::{Config, Registry},
     parallel, simd,
 };
-use evoxo_coordinator::cli::{memory, memory_by_default};
+use evoxo_coordinator::{
+    cli::{memory, memory_by_default},
+    recall,
+};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::{Program, cli::Simd};
 
@@ -89,6 +92,8 @@ pub(crate) struct Options {
     /// Memory for states and tasks: 512MiB, 8GiB; a run may use half of it [default: a quarter of what this process may use]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
+    #[command(flatten)]
+    recall: recall::Options,
 }
 
 impl Options {
@@ -169,14 +174,15 @@ pub(crate) fn compute(begun: Begun<'_>, options: &Options, registry: &Registry) 
     let stays = !options.no_page && io::stdout().is_terminal() && io::stderr().is_terminal();
     let outcome = if workers == 0 {
         simd::set_level(options.simd.level());
-        let outcome = inline.compute(&name, &config, &programs, &stop, &mut progress);
+        let outcome = inline.compute(&name, &config, &programs, &options.recall, &stop, &mut progress);
         drop(inline);
         outcome.map(|computed| (computed, None))
     } else {
         // The coordinator needs the store, which the inline cluster has open.
         drop(inline);
         let (batch, simd) = (options.batch.clone(), options.simd);
-        let plan = Plan { workers, batch, simd, programs, memory_bytes, page: !options.no_page, stays };
+        let (recall, page) = (options.recall.clone(), !options.no_page);
+        let plan = Plan { workers, batch, simd, programs, memory_bytes, recall, page, stays };
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress, options.open)
     };
     progress.end();

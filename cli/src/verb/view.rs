@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use evoxo_coordinator::cli::memory_by_default;
+use evoxo_coordinator::{cli::memory_by_default, recall};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::cli::Simd;
 
@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         simd: Simd::default(),
         programs: Arc::default(),
         memory_bytes: memory_by_default(),
+        recall: recall::Options::nothing(),
         page: true,
         stays: true,
     };

@@ -382,7 +382,7 @@ impl Kind {
     pub(super) fn task(&self, message: v1::Task) -> Result<Task, Refusal> {
         let work = self.tasks.iter().find(|kind| kind.work == message.work);
         match work.filter(|_| message.kind == self.name) {
-            Some(kind) => Ok(Task { kind, body: message.body, shared: message.shared }),
+            Some(kind) => Ok(Task { kind, body: message.body, shared: message.shared, recallable: None }),
             None => Err(unknown_task(&message)),
         }
     }

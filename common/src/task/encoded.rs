@@ -50,7 +50,7 @@ pub struct Encoder {
 impl Encoder {
     /// Encodes a task.
     pub fn encode(&mut self, task: Task) -> Encoded {
-        let Task { kind, body, shared } = task;
+        let Task { kind, body, shared, .. } = task;
         let (kind, work) = (kind.experiment.into(), kind.work.into());
         let own: Bytes = v1::Task { kind, work, body, shared: Bytes::new() }.encode_to_vec().into();
         if shared.is_empty() {

@@ -62,6 +62,18 @@ pub trait Compute {
     /// A [`Refusal`] that says what is wrong with the output.
     fn check(task: &Self::Task, shared: &Bytes, output: &Self::Output) -> Result<(), Refusal>;
 
+    /// The same task with only these of its parts, in this order, for kinds whose tasks have
+    /// [several parts](Recallable::parts). By default a task is a single part.
+    fn only(task: Self::Task, _parts: &[usize]) -> Self::Task {
+        task
+    }
+
+    /// The output of each part of a task, as if it were the task's only part. The encoded outputs of all parts, one after the
+    /// other, are the encoded output of the task.
+    fn divided(output: Self::Output) -> Vec<Self::Output> {
+        vec![output]
+    }
+
     /// A few tasks, with their shared bytes, that reach every branch of the computation. The hash of their outputs is part of
     /// the kind's behaviour signature.
     fn workload() -> Vec<(Self::Task, Bytes)>;
@@ -75,6 +87,8 @@ pub struct TaskKind {
     pub work: &'static str,
     run: fn(&Bytes, &Bytes, &mut dyn Programs) -> Result<Bytes, Refusal>,
     check: fn(&Bytes, &Bytes, &Bytes) -> Result<Bytes, Refusal>,
+    only: fn(&Bytes, &[usize]) -> Bytes,
+    divided: fn(&Bytes) -> Vec<Bytes>,
     workload: fn() -> Vec<(Bytes, Bytes)>,
 }
 
@@ -91,6 +105,11 @@ impl TaskKind {
                 C::check(&read(body)?, shared, &output)?;
                 Ok(output.encode_to_vec().into())
             },
+            only: |body, parts| {
+                let task = C::Task::decode(body.clone()).expect("a task was planned by its kind");
+                C::only(task, parts).encode_to_vec().into()
+            },
+            divided: |output| C::divided(checked::<C>(output)).iter().map(|part| part.encode_to_vec().into()).collect(),
             workload: || {
                 C::workload().into_iter().map(|(body, shared)| (body.encode_to_vec().into(), shared)).collect()
             },
@@ -101,11 +120,20 @@ impl TaskKind {
     #[must_use]
     pub fn workload(&'static self) -> Vec<(Task, Bytes)> {
         let compute = |(body, shared)| {
-            let task = Task { kind: self, body, shared };
+            let task = Task { kind: self, body, shared, recallable: None };
             let output = task.run().unwrap_or_else(|refusal| refusal.0.into_bytes().into());
             (task, output)
         };
         (self.workload)().into_iter().map(compute).collect()
+    }
+
+    /// The output of each part of a task, given the task's [checked](Task::check) output.
+    ///
+    /// # Panics
+    /// If the output was not checked.
+    #[must_use]
+    pub fn divided(&self, output: &Bytes) -> Vec<Bytes> {
+        (self.divided)(output)
     }
 
     /// The hash of the outputs of the fixed workload.
@@ -134,6 +162,16 @@ fn decode<T: Message + Default>(what: &str, bytes: &Bytes) -> Result<T, Refusal>
     T::decode(bytes.clone()).map_err(|error| Refusal(format!("{what} cannot be read: {error}")))
 }
 
+/// What the outputs of a task's parts depend on. An output is worth recalling if computing it takes longer than that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recallable {
+    /// The name of what is computed, for example of a function with all its settings.
+    pub problem: Digest,
+    /// The name of each part: a hash of everything that its output depends on, including the problem. Parts with the same name
+    /// have the same output, whatever runs and tasks they belong to.
+    pub parts: Vec<Digest>,
+}
+
 /// One unit of work.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -144,6 +182,8 @@ pub struct Task {
     /// Bytes that other tasks have too, such as the weights from which all workers of a round start; may be empty. They are
     /// sent once per session.
     pub shared: Bytes,
+    /// The names of the task's parts, if their outputs are worth recalling. No part of the encoded task.
+    pub recallable: Option<Recallable>,
 }
 
 impl PartialEq for Task {
@@ -159,13 +199,33 @@ impl Task {
     /// A task of the kind that `C` defines, without shared bytes.
     #[must_use]
     pub fn of<C: Compute>(body: &C::Task) -> Self {
-        Self { kind: const { &TaskKind::of::<C>() }, body: body.encode_to_vec().into(), shared: Bytes::new() }
+        Self {
+            kind: const { &TaskKind::of::<C>() },
+            body: body.encode_to_vec().into(),
+            shared: Bytes::new(),
+            recallable: None,
+        }
     }
 
     /// The same task with these shared bytes.
     #[must_use]
     pub fn sharing(self, shared: Bytes) -> Self {
         Self { shared, ..self }
+    }
+
+    /// The same task, whose outputs can be recalled by these names.
+    #[must_use]
+    pub fn recalled_by(self, recallable: Option<Recallable>) -> Self {
+        Self { recallable, ..self }
+    }
+
+    /// The same task with only these of its parts, in this order. They have no names.
+    ///
+    /// # Panics
+    /// If the task was not planned by its kind, or does not have these parts.
+    #[must_use]
+    pub fn only(&self, parts: &[usize]) -> Self {
+        Self { body: (self.kind.only)(&self.body, parts), recallable: None, ..self.clone() }
     }
 
     /// Computes the task; returns its encoded output.

@@ -18,7 +18,7 @@ pub mod write;
 
 pub use id::{RequestId, SessionId, TaskId, ThreadId, WriteId};
 pub use machine::{
-    About, AttemptEnd, Attempts, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt, Request,
-    Response, Settings, Stored, Tally, Topic, View, WEIGHT,
+    About, Across, AttemptEnd, Attempts, Batch, Coordinator, Durations, Effect, Event, Figures, Rejection, ReplicaAt,
+    Request, Response, Settings, Stored, Tally, Topic, View, WEIGHT,
 };
 pub use write::{Mended, StoreFault, Write};

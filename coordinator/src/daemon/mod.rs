@@ -49,6 +49,7 @@ use crate::{
     metrics,
     metrics::meters::Meters,
     page::{self, Away, Hosts, Page, Shown},
+    recall,
     shell::own,
     shell::{self, Handle},
     standby::Patience,
@@ -71,6 +72,8 @@ pub struct Settings {
     pub store: String,
     /// The core's settings.
     pub core: core::Settings,
+    /// What runs recall.
+    pub recall: recall::Options,
     /// Shows the page on this host, and under these host names to others; `None` for no page.
     pub page_hosts: Option<Vec<String>>,
     /// The address of the page of a coordinator with an access directory; `None` for no page. Without an access directory the
@@ -256,7 +259,10 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
     let core_settings = core::Settings { draw_key: DrawKey(secret), ..settings.core };
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted).with_cordons(cordons);
-    let (handle, mut stopped) = shell::start(core, store, registry, place.access.clone());
+    let recall = settings.recall.begin(&settings.store, |why| warn!("{why}"));
+    // What is learnt is kept as long as this coordinator leads.
+    let (recall, _keeper) = recall.unzip();
+    let (handle, mut stopped) = shell::start(core, store, registry, place.access.clone(), recall);
     let mib = settings.core.memory_bytes_max >> 20;
     let how = if place.access.is_some() { "with TLS" } else { "in plain text" };
     let (address, spec) = (place.address, settings.store.clone());

@@ -29,6 +29,7 @@ use crate::{
     access::Access,
     core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
     metrics::meters::Meters,
+    replicas::Recall,
     standby::Asked,
     store::{Cluster, Epoch, Reader, Store},
 };
@@ -146,6 +147,7 @@ pub(crate) fn start(
     store: Store,
     registry: Registry,
     access: Option<Access>,
+    recall: Option<Arc<Recall>>,
 ) -> (Handle, oneshot::Receiver<()>) {
     let (inbox, messages) = mpsc::channel(INBOX_MAX);
     let inbox = Inbox(inbox);
@@ -186,7 +188,7 @@ pub(crate) fn start(
             Arc::clone(&superseded_sender),
             Arc::clone(&meters),
         ),
-        runs: RunThreads::new(registry, inbox.clone(), Arc::clone(&meters)),
+        runs: RunThreads::new(registry, inbox.clone(), Arc::clone(&meters), recall),
         inbox: inbox.clone(),
         own: None,
         meters,
@@ -333,7 +335,9 @@ impl Shell {
                     drop(responder.send(response));
                 }
             }
-            Effect::Start { thread, prepared, draw, states } => self.runs.start(thread, prepared, draw, states),
+            Effect::Start { thread, prepared, draw, states, scope } => {
+                self.runs.start(thread, prepared, draw, states, scope);
+            }
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),
             Effect::ComputeHere { task, limit_ms, output_bytes_max } => {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_common::experiment::Registry;
+use evoxo_common::{digest::Digest, experiment::Registry};
 use evoxo_proto::v1;
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -21,7 +21,7 @@ use crate::{
     core::{Event, Request, StoreFault, ThreadId, Write, WriteId},
     metrics::meters::{self, Meters},
     prepared::Prepared,
-    replicas::{Job, Replicas},
+    replicas::{Job, Recall, Recalling, Replicas},
     store::{Cluster, Epoch, Store, TOGETHER_BYTES_MAX},
     trust::Draw,
 };
@@ -208,11 +208,13 @@ pub(super) struct RunThreads {
     inbox: Inbox,
     jobs: BTreeMap<ThreadId, mpsc::Sender<Job>>,
     meters: Arc<Meters>,
+    /// The outputs that all runs recall; `None` if every task is computed.
+    recall: Option<Arc<Recall>>,
 }
 
 impl RunThreads {
-    pub(super) fn new(registry: Registry, inbox: Inbox, meters: Arc<Meters>) -> Self {
-        Self { registry, inbox, jobs: BTreeMap::new(), meters }
+    pub(super) fn new(registry: Registry, inbox: Inbox, meters: Arc<Meters>, recall: Option<Arc<Recall>>) -> Self {
+        Self { registry, inbox, jobs: BTreeMap::new(), meters, recall }
     }
 
     pub(super) fn start(
@@ -221,11 +223,13 @@ impl RunThreads {
         prepared: Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
+        scope: Option<Digest>,
     ) {
+        let recalling = self.recall.clone().zip(scope).map(|(recall, scope)| Recalling::new(recall, scope));
         let (jobs, received) = mpsc::channel();
         let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
-            let mut replicas = Replicas::new(&registry, prepared, draw, states);
+            let mut replicas = Replicas::new(&registry, prepared, draw, states).recalling(recalling);
             let mut waiting_us = 0;
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));

@@ -57,6 +57,7 @@ pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, superseded_by_somebody};
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
+pub(crate) use place::directory_of;
 pub use refused::Refused;
 pub use restored::restored;
 pub use upgrade::{Judged, Prospect, Upgrade, check_upgrade};

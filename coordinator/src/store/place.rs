@@ -53,7 +53,7 @@ pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
 }
 
 /// The directory that `spec` names, if it names one.
-pub(super) fn directory_of(spec: &str) -> Option<&Path> {
+pub(crate) fn directory_of(spec: &str) -> Option<&Path> {
     match spec.split_once("://") {
         None => Some(Path::new(spec)),
         Some(("file", path)) => Some(Path::new(path)),

@@ -25,6 +25,7 @@ pub mod pareto;
 mod pictures;
 pub mod problem;
 mod program;
+mod recall;
 mod report;
 mod rows;
 mod search;

@@ -30,6 +30,7 @@ use super::{
     longer,
     messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
+    recall::Names,
     report,
     rows::{self, Archive, Moment, Row},
     settings::Settings,
@@ -70,6 +71,8 @@ pub(super) struct Replica {
     settings: Settings,
     /// What the tasks of a batch share: an encoded [`Shared`].
     shared: Bytes,
+    /// The names of evaluations, if they are worth recalling.
+    names: Option<Names>,
     /// For each objective, whether it is to be maximised.
     maximised: Vec<bool>,
     arm: String,
@@ -123,9 +126,8 @@ impl Replica {
         let finalists = state.finalists.iter().map(|message| Individual::read(&search.genome, message));
         let finalists = finalists.collect::<Result<Vec<Individual>, String>>()?;
         let (counts, draws) = (settings.counts(), settings.confirmations);
-        let confirmation = state.confirmation.as_ref();
-        let confirmation =
-            confirmation.map(|message| Confirmation::restore(message, &search.genome, counts, draws)).transpose()?;
+        let restored = |message| Confirmation::restore(message, &search.genome, counts, draws);
+        let confirmation = state.confirmation.as_ref().map(restored).transpose()?;
         let algorithm = settings.algorithm.begin(&given, search, begun.then_some(&state.algorithm[..]))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
@@ -150,6 +152,7 @@ impl Replica {
         let steps = algorithm.steps().filter(|_| confirmation.is_none());
         let mut replica = Self {
             shared: Shared { steps, ..common }.encode(),
+            names: Names::of(&settings),
             maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
             arm: identity.arm.to_owned(),
             replica: identity.replica,
@@ -499,7 +502,9 @@ impl Experiment for Replica {
         let task = |task: usize| {
             let items = self.items((task * slice).min(size)..((task + 1) * slice).min(size));
             let timeout_ms = if self.settings.program().is_some() { self.settings.timeout * 1000 } else { 0 };
-            Task::of::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
+            let recallable = self.names.as_ref().map(|names| names.recallable(&items, &self.shared));
+            let task = Task::of::<Evaluate>(&EvaluateTask { items, timeout_ms });
+            task.sharing(self.shared.clone()).recalled_by(recallable)
         };
         tasks.map(task).collect()
     }

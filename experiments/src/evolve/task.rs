@@ -62,6 +62,14 @@ impl Compute for Evaluate {
         check(&read(shared)?.0, &task.items, &output.evaluations)
     }
 
+    fn only(task: EvaluateTask, parts: &[usize]) -> EvaluateTask {
+        EvaluateTask { items: parts.iter().map(|part| task.items[*part].clone()).collect(), ..task }
+    }
+
+    fn divided(output: EvaluateOutput) -> Vec<EvaluateOutput> {
+        output.evaluations.into_iter().map(|evaluation| EvaluateOutput { evaluations: vec![evaluation] }).collect()
+    }
+
     /// Random candidates of every built-in problem, a module, and candidates that are made from their numbers.
     fn workload() -> Vec<(EvaluateTask, Bytes)> {
         let of = |problem: &problem::Problem| {
@@ -96,7 +104,7 @@ fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
 /// What the tasks of a batch share: these settings as text, without those that only the search needs, and the module if there
 /// is one.
 pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
-    let needed = |line: &&str| !["module = ", "start = "].iter().any(|name| line.starts_with(name));
+    let needed = |line: &&str| !["module = ", "start = ", "recall = "].iter().any(|name| line.starts_with(name));
     let of_task = settings.lines().filter(needed).map(|line| line.to_owned() + "\n");
     Shared { settings: of_task.collect(), module, steps: None }
 }

@@ -33,6 +33,9 @@ pub struct Population {
     pub found: u64,
 }
 
+/// Sees the places of a child's parents, the one with its first rule first, and its rules with their weights before mutation.
+pub type Crossing<'a> = dyn FnMut([usize; 2], &[(Rule, i32)]) + 'a;
+
 /// The results of a couple's games.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
@@ -198,9 +201,8 @@ impl Population {
     }
 
     /// The parents survive in their order, and children replace all other agents. The pairs of parents take turns with two
-    /// children each until all places are taken. `crossed` sees the places of each child's parents, the one with its first rule
-    /// first, and its rules before mutation.
-    pub fn breed(&mut self, settings: &Settings, stream: Stream, crossed: &mut dyn FnMut([usize; 2], &[(Rule, i32)])) {
+    /// children each until all places are taken. `crossed` sees each child.
+    pub fn breed(&mut self, settings: &Settings, stream: Stream, crossed: &mut Crossing<'_>) {
         let (best, worst) = settings.parents_count();
         let total = self.agents.len();
         self.agents.drain(best..total - worst);

@@ -116,10 +116,13 @@ impl From<Side> for messages::Side {
     }
 }
 
+/// Sees the places of two parents, and their two children before mutation.
+type Crossing<'a> = dyn FnMut([usize; 2], &[Vec<u8>; 2]) + 'a;
+
 impl Ternary {
     /// The strings of a side in the next generation, one after another. `crossed` sees each pair of children after crossover,
     /// before mutation, with the places of their parents.
-    fn bred(&self, number: usize, code: Code, crossed: &mut dyn FnMut([usize; 2], &[Vec<u8>; 2])) -> Vec<u8> {
+    fn bred(&self, number: usize, code: Code, crossed: &mut Crossing<'_>) -> Vec<u8> {
         let births = self.stream.text(name(code.side)).word(self.state.generation.into()).text("births");
         let Some(parents) = self.state.populations.get(number) else {
             return (0..self.settings.population)

@@ -779,7 +779,7 @@ pub struct Run {
     #[prost(message, optional, tag = "28")]
     pub spent: ::core::option::Option<Spent>,
 }
-/// Where a run's time went, in microseconds. No result depends on it.
+/// Where a run's time went, in microseconds, and what it did not compute. No result depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Spent {
     /// The time that workers computed its tasks, by their clocks; all slots and all copies of tasks together.
@@ -791,6 +791,14 @@ pub struct Spent {
     /// The time that the store took for the run's objects.
     #[prost(uint64, tag = "3")]
     pub saving_us: u64,
+    /// Planned evaluations whose values are worth recalling, how many of them were recalled instead of computed, and how many were
+    /// computed although their values were known, as a check.
+    #[prost(uint64, tag = "4")]
+    pub evaluations: u64,
+    #[prost(uint64, tag = "5")]
+    pub recalled: u64,
+    #[prost(uint64, tag = "6")]
+    pub rechecked: u64,
 }
 /// Two copies of a task had different outputs. Stored as runs/RUN/doubt/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2629,6 +2637,23 @@ pub struct Exposure {
 pub struct HistoryRow {
     #[prost(double, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<f64>,
+}
+/// Outputs that were computed before, so that they need not be computed again. A file has one such object after another.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KnownOutputs {
+    /// Oldest first.
+    #[prost(message, repeated, tag = "1")]
+    pub outputs: ::prost::alloc::vec::Vec<KnownOutput>,
+}
+/// The output of a part of a task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KnownOutput {
+    /// The name of the part, from everything that its output depends on: SHA-256, 32 bytes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub name: ::prost::bytes::Bytes,
+    /// The output of a task that has only this part, encoded.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub output: ::prost::bytes::Bytes,
 }
 /// A coordinator that leads: only it may write. Object leader/EPOCH, created by a coordinator that takes over; the highest
 /// epoch leads.

@@ -16,6 +16,7 @@ mod own;
 mod packs;
 mod programs;
 mod quota;
+mod recalled;
 mod rights;
 mod secure;
 mod selection;

@@ -38,12 +38,12 @@ fn file(problem: &str, evaluations: u32) -> String {
 /// The setting of the built-in function.
 const ONEMAX: &str = "\"onemax\"\nlength = 24";
 
-fn built_in(evaluations: u32) -> String {
+pub(crate) fn built_in(evaluations: u32) -> String {
     digest_of_one_thread(&file(ONEMAX, evaluations))
 }
 
 /// Writes the program "ones" into the site. Returns its command.
-fn write(site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -> String {
+pub(crate) fn write(site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -> String {
     write_named("ones", site, name, version, canned, behaviour)
 }
 
@@ -78,10 +78,15 @@ async fn have_ended(site: &Site, name: &str) {
 
 /// Submits the search with this program.
 async fn submit(site: &Site, coordinator: SocketAddr, evaluations: u32, program: &str) {
+    submit_as("ones", site, coordinator, evaluations, program).await;
+}
+
+/// The same under this name.
+pub(crate) async fn submit_as(name: &str, site: &Site, coordinator: SocketAddr, evaluations: u32, program: &str) {
     fs::write(site.path("ones.toml"), file("\"program:ones\"", evaluations)).expect("a file");
     let address = coordinator.to_string();
-    let mut submitting =
-        site.program("evoxo", &["submit", "ones.toml", "--coordinator", &address, "--program", program]);
+    let words = ["submit", "ones.toml", "--name", name, "--coordinator", &address, "--program", program];
+    let mut submitting = site.program("evoxo", &words);
     let status = submitting.end().await;
     assert!(status.success(), "{}", submitting.log());
 }

@@ -166,7 +166,8 @@ const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who
 const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\n";
 /// Calls that do not wait for each other, in tasks of two.
 const SETTINGS_OF_CALLS: &str = "slice = 2\ncalls = \"MQ==,Mg==,Mw==,NA==,NQ==,Ng==,Nw==,OA==,OQ==\"";
-const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20";
+const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20\n\
+    recall = \"yes\"";
 const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\

@@ -275,7 +275,7 @@ impl Hosts<'_> {
                 let at = self.card_out.take(ready, self.model.on_card(bytes.len()));
                 self.plan(at + self.model.latency, Happening::ToWorker(session.0 as usize, bytes));
             }
-            Effect::Start { thread, prepared, draw, states } => {
+            Effect::Start { thread, prepared, draw, states, .. } => {
                 let replicas = Replicas::new(registry(), prepared, draw, states);
                 self.replicas.insert(thread, (replicas, Queue::default()));
             }

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use evoxo_common::time::Millis;
+use evoxo_common::{digest::Digest, time::Millis};
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Settings, StoreFault, Stored, ThreadId, Write, WriteId},
     prepared::Prepared,
-    replicas::{Job, Report, Turns},
+    replicas::{Job, Recall, Report, Turns},
     standby::{Look, Watch},
     store::Store,
     trust::Draw,
@@ -65,6 +65,9 @@ pub(super) struct Done {
     pub(super) more: bool,
 }
 
+/// So little that some evaluations are forgotten.
+const RECALL_BYTES: u64 = 16 << 10;
+
 /// After how many misses in a row a standby takes over.
 const MISSES_MAX: u32 = 3;
 
@@ -107,7 +110,8 @@ impl Seat {
         let (cordons, _) = store.load_cordons().expect("objects in memory can be listed");
         let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
         let core = core.with_cordons(cordons);
-        let (writes, threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
+        let (writes, mut threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
+        threads.recall(Some(Arc::new(Recall::new(RECALL_BYTES))));
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();
     }
@@ -187,9 +191,10 @@ impl Seat {
         prepared: Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
+        scope: Option<Digest>,
     ) {
         if let Some(process) = &mut self.process {
-            process.threads.start(thread, prepared, draw, states);
+            process.threads.start(thread, prepared, draw, states, scope);
         }
     }
 
@@ -230,9 +235,8 @@ impl Seat {
     /// Makes the first write. If it is a finished replica, those that follow are written with it.
     pub(super) fn make_write(&mut self) -> Option<Done> {
         let process = self.process.as_mut()?;
-        let (run, is_finished) = match process.writes.front()? {
-            (_, run, what) => (run.clone(), matches!(what, Write::Finished { .. })),
-        };
+        let (_, run, what) = process.writes.front()?;
+        let (run, is_finished) = (run.clone(), matches!(what, Write::Finished { .. }));
         let goes_with = |(_, of, what): &&(WriteId, String, Write)| {
             is_finished && *of == run && matches!(what, Write::Finished { .. })
         };

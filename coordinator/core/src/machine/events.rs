@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use evoxo_common::task::Encoded;
+use evoxo_common::{digest::Digest, task::Encoded};
 use evoxo_proto::v1;
 
 use super::{About, Figures};
@@ -378,6 +378,9 @@ pub enum Effect {
         draw: Draw,
         /// The saved states of replicas that have started, in order.
         states: Vec<v1::ReplicaState>,
+        /// Which outputs the run recalls: those of runs with the same scope. `None` if it does not trust the workers that
+        /// computed them.
+        scope: Option<Digest>,
     },
     /// Do this job on the run's thread, after its earlier jobs. The thread reports with [`Event::Done`].
     Job {

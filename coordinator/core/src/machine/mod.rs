@@ -83,7 +83,7 @@ use evoxo_proto::v1::{self, CloseKind, to_worker};
 pub use about::About;
 pub use attempts::{AttemptEnd, Attempts};
 pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
-pub use settings::{Batch, Settings, WEIGHT};
+pub use settings::{Across, Batch, Settings, WEIGHT};
 pub use tally::{Durations, Figures, Tally};
 
 use crate::saved::SavedRun;

@@ -25,6 +25,9 @@ use crate::{
     trust::{Level, Worth},
 };
 
+/// In a doubt, the name of the worker that computed an output which was recalled.
+const RECALLED: &str = "recalled";
+
 /// Outputs for the threads of their runs.
 pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 
@@ -288,20 +291,37 @@ impl Coordinator {
         match verified && trusted(from) && !vouchers.iter().any(trusted) {
             // Once all workers that vouched for the output are convicted, the states that absorbed it are void.
             true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
-            false => self.doubt(&place, (right, taken), (from, output)),
+            false => self.doubt(&place, (&right.worker, taken), (&from.worker, output)),
         }
     }
 
+    /// A part of a task had another output than before. If earlier outputs were recalled, the run may rest on a wrong one.
+    pub(super) fn differs(&mut self, place: &Place, worker: &str, (output, known): (Digest, Digest), recalled: bool) {
+        if recalled {
+            return self.doubt(place, (RECALLED, known), (worker, output));
+        }
+        let run = self.runs.change(place.run);
+        let sentence = format!(
+            "two evaluations of the same candidate differ (the later one in task {} of worker {worker}), so all evaluations are \
+             computed: if they depend on a seed, declare that the problem is noisy",
+            place.task.short()
+        );
+        run.notice(sentence.clone());
+        let about = run.about_replica(place.replica).and_task(place.task);
+        let line = format!("run {}: {sentence}", run.name);
+        self.effects.log_about(Topic::Trouble, about, line);
+    }
+
     /// Records that two workers had different outputs of a task, of which the first was absorbed.
-    fn doubt(&mut self, place: &Place, first: (&Sender, Digest), other: (&Sender, Digest)) {
+    fn doubt(&mut self, place: &Place, first: (&str, Digest), other: (&str, Digest)) {
         let (replica, id) = (place.replica, place.run);
         let mut doubt = v1::Doubt {
             task: place.task.to_string(),
             arm: String::new(),
             replica: replica.index,
             round: place.round,
-            worker: first.0.worker.to_string(),
-            other_worker: other.0.worker.to_string(),
+            worker: first.0.to_owned(),
+            other_worker: other.0.to_owned(),
             output: first.1.to_string(),
             other_output: other.1.to_string(),
         };
@@ -315,6 +335,9 @@ impl Coordinator {
         );
         run.notice(sentence.clone());
         let (about, line) = (run.about_replica(replica).and_task(place.task), format!("run {}: {sentence}", run.name));
+        if let Some(thread) = run.thread() {
+            self.effects.push(Effect::Job { thread, job: Job::ForgetRecalled });
+        }
         self.tally.doubts += 1;
         self.effects.log_about(Topic::Doubt, about, line);
         if run.doubts.len() < DOUBTS_MAX {

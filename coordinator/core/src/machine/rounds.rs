@@ -8,6 +8,7 @@ use super::{
     phases::ReplicaPhase,
     run::{Blocked, Presence, Run},
     runs::RunId,
+    verification::Place,
     writes::Pending,
 };
 use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
@@ -146,9 +147,15 @@ impl Coordinator {
             return;
         };
         match report {
-            Report::Planned { replica, attempt, requested, round, total, tasks } => {
-                self.runs.change(id).planning &= !requested;
-                self.on_planned(id, (replica, attempt), round, total, tasks);
+            Report::Planned { replica, attempt, requested, round, total, planned, tasks, counted } => {
+                let run = self.runs.change(id);
+                run.planning &= !requested;
+                run.count(counted);
+                self.on_planned(id, (replica, attempt), round, (total, planned), tasks);
+            }
+            Report::Differs { replica, round, task, worker, output, known, recalled } => {
+                let place = Place { task, run: id, replica, round };
+                self.differs(&place, &worker, (output, known), recalled);
             }
             Report::Checked { task, hash, from, found, taken, drawn } => {
                 self.on_checked(task, hash, &from, found, (taken, drawn));
@@ -204,14 +211,16 @@ impl Coordinator {
         id: RunId,
         (replica, attempt): (ReplicaKey, u32),
         round: u64,
-        total: usize,
+        (total, planned): (usize, usize),
         tasks: Vec<PlannedTask>,
     ) {
         let run = self.runs.change(id);
         let wanted = run.replicas.record(replica).attempt == attempt;
         let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.replicas.open().contains(&replica);
-        // Ignore the plan if the replica was restarted or rests now. A plan without tasks opens nothing.
-        let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
+        // Ignore the plan if the replica was restarted or rests now, or if there was nothing to plan.
+        if !open || total == 0 {
+            return;
+        }
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
         tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));
     }

@@ -20,7 +20,7 @@ use crate::{
     id::ThreadId,
     pack::PackPlace,
     prepared::Prepared,
-    replicas::ReplicaKey,
+    replicas::{Counted, ReplicaKey},
     saved::{SavedFinished, SavedRun},
     trust::Level,
 };
@@ -224,6 +224,14 @@ impl Run {
         let arm = self.prepared.config.arms.iter().position(|known| known.name == arm)?;
         let key = ReplicaKey { arm: arm as u32, index };
         self.replicas.contains_key(&key).then_some(key)
+    }
+
+    /// Counts the parts of planned tasks that have names.
+    pub(super) fn count(&mut self, more: Counted) {
+        let Counted { parts, recalled, rechecked } = more;
+        self.spent.evaluations += parts;
+        self.spent.recalled += recalled;
+        self.spent.rechecked += rechecked;
     }
 
     /// Moves a replica to another phase.

@@ -1,5 +1,7 @@
 //! Times, sizes and limits of the core.
 
+use evoxo_common::digest::Digest;
+
 use crate::trust::DrawKey;
 
 /// The weight of a submitter whom nothing weighs: see [`Settings::weights`].
@@ -22,6 +24,29 @@ pub enum Batch {
     Auto,
     /// This number, or all open tasks if there are fewer. Results do not depend on it; tests set it.
     Tasks(u32),
+}
+
+/// Which runs recall each other's outputs. No result depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Across {
+    /// All runs.
+    #[default]
+    Runs,
+    /// The runs of one submitter.
+    Submitter,
+    /// Only the run itself.
+    Run,
+}
+
+impl Across {
+    /// A name that is the same for all runs that recall each other's outputs.
+    pub(super) fn scope(self, submitter: &str, run: &str) -> Digest {
+        match self {
+            Self::Runs => Digest::of_pieces([]),
+            Self::Submitter => Digest::of_pieces([b"submitter", submitter.as_bytes()]),
+            Self::Run => Digest::of_pieces([b"run", run.as_bytes()]),
+        }
+    }
 }
 
 /// Times, sizes and limits. Results do not depend on them.
@@ -71,6 +96,8 @@ pub struct Settings {
     pub slots_kept: u32,
     /// The memory for all runs together, in bytes; [`crate::prepared::Prepared`] defines how it is counted.
     pub memory_bytes_max: u64,
+    /// Which runs recall each other's outputs.
+    pub recall_across: Across,
     /// See [`DrawKey`]. The default is a known key. Do not use it where a worker could lie.
     pub draw_key: DrawKey,
 }
@@ -143,6 +170,7 @@ impl Default for Settings {
             weights: &[],
             slots_kept: 0,
             memory_bytes_max: 2 << 30,
+            recall_across: Across::Runs,
             draw_key: DrawKey::default(),
         }
     }

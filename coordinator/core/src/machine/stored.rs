@@ -314,7 +314,8 @@ impl Coordinator {
         run.presence = Presence::Loaded(thread);
         // A finished replica is not opened, so request its outputs to recompute.
         let to_recompute = run.recomputations.asked().clone();
-        self.effects.push(Effect::Start { thread, prepared, draw, states });
+        let scope = (run.level == Level::Plain).then(|| self.settings.recall_across.scope(&run.submitter, &run.name));
+        self.effects.push(Effect::Start { thread, prepared, draw, states, scope });
         for key in to_recompute {
             self.effects.push(Effect::Job { thread, job: Job::Recomputations(key) });
         }

@@ -11,7 +11,7 @@ use evoxo_common::{
 
 use crate::{
     id::{RequestId, SessionId, TaskId},
-    replicas::recomputations::Recomputation,
+    replicas::{recall::Counted, recomputations::Recomputation},
     saved::Exposed,
     trust::{Holder, Worth},
 };
@@ -80,7 +80,9 @@ pub enum Job {
         /// The hash of the output.
         output: Digest,
     },
-    /// Forget the outputs that this identity sent and that no other identity has sent too.
+    /// Forget all outputs that could be recalled, because one of the workers that computed them is wrong.
+    ForgetRecalled,
+    /// Forget the outputs that this identity sent and that no other identity has sent too, and all that could be recalled.
     Forget {
         /// The number of the identity.
         identity: Arc<str>,
@@ -149,8 +151,29 @@ pub enum Report {
         round: u64,
         /// The number of tasks in the whole round.
         total: usize,
-        /// The tasks of this piece.
+        /// How many of them are planned now.
+        planned: usize,
+        /// The tasks of this piece, except those whose outputs are recalled.
         tasks: Vec<PlannedTask>,
+        /// The parts of this piece.
+        counted: Counted,
+    },
+    /// A part of a task had another output than before.
+    Differs {
+        /// The replica.
+        replica: ReplicaKey,
+        /// The number of rounds that the replica had absorbed when the task was planned.
+        round: u64,
+        /// The task's hash.
+        task: Digest,
+        /// The name of the worker that computed it.
+        worker: Arc<str>,
+        /// The hash of the part's output, and of the earlier one.
+        output: Digest,
+        /// See `output`.
+        known: Digest,
+        /// Whether outputs of the same problem were recalled before.
+        recalled: bool,
     },
     /// An output was checked: the hash of its canonical bytes, or why it is invalid.
     Checked {

@@ -18,6 +18,7 @@ use evoxo_common::{
 use evoxo_proto::v1;
 
 mod jobs;
+mod recall;
 mod recomputations;
 mod turns;
 
@@ -28,6 +29,8 @@ use crate::{
     trust::{Draw, Holder, Worth, void_since},
 };
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+pub use recall::{Counted, News, Recall, Recalling};
+use recall::{Differing, Pieces, Planned};
 pub use recomputations::Recomputation;
 use recomputations::Recomputations;
 pub use turns::Turns;
@@ -50,6 +53,8 @@ struct Round {
     planned: usize,
     missing: usize,
     encoder: Encoder,
+    /// The planned tasks of which some outputs are recalled, or are to be known.
+    pieces: Pieces,
     /// Hashes of valid outputs that no second identity has sent yet, each with its sender.
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
     /// The identities that vouched for absorbed outputs. Each comes with the number of rounds absorbed before its first
@@ -64,9 +69,14 @@ pub struct Replicas {
     prepared: Arc<Prepared>,
     origin: Origin,
     draw: Draw,
+    /// `None` if every task is computed.
+    recalling: Option<Recalling>,
     begun: BTreeMap<ReplicaKey, Begun>,
     broken: bool,
 }
+
+/// A job absorbs at most so many rounds whose outputs are recalled. Then it returns, and another job continues.
+const ROUNDS_AT_ONCE: usize = 64;
 
 impl Replicas {
     /// Starts with these saved states.
@@ -84,7 +94,20 @@ impl Replicas {
             _ => state,
         });
         let begun = kept.filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
-        Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
+        Self {
+            begun: begun.collect(),
+            origin: origin_of(registry, &prepared),
+            prepared,
+            draw,
+            recalling: None,
+            broken: false,
+        }
+    }
+
+    /// Recalls outputs that were computed before.
+    #[must_use]
+    pub fn recalling(self, recalling: Option<Recalling>) -> Self {
+        Self { recalling, ..self }
     }
 
     /// Does a job. A panic in the experiment's code becomes the last report. Later requests for a copy get the answer that
@@ -116,13 +139,22 @@ impl Replicas {
             Job::Open { replica, attempt } => self.open(replica, attempt, reports),
             Job::Plan(replica) => {
                 let most = self.prepared.piece_tasks(replica.arm);
+                let recalling = self.recalling.as_ref();
                 reports.push(match self.begun.get_mut(&replica) {
-                    Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true),
+                    Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true, recalling),
                     // The replica is finished, or waits until outputs are recomputed.
-                    _ => {
-                        Report::Planned { replica, attempt: 0, requested: true, round: 0, total: 0, tasks: Vec::new() }
-                    }
+                    _ => Report::Planned {
+                        replica,
+                        attempt: 0,
+                        requested: true,
+                        round: 0,
+                        total: 0,
+                        planned: 0,
+                        tasks: Vec::new(),
+                        counted: Counted::default(),
+                    },
                 });
+                self.advance(replica, reports);
             }
             Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
             Job::Checkpoint { number } => {
@@ -157,7 +189,9 @@ impl Replicas {
                 }
                 self.resume(replica, reports);
             }
+            Job::ForgetRecalled => self.recalling.iter().for_each(Recalling::forget),
             Job::Forget { identity } => {
+                self.recalling.iter().for_each(Recalling::forget);
                 for begun in self.begun.values_mut() {
                     let Begun::Open(round) = begun else { continue };
                     round.unseconded.values_mut().for_each(|sent| sent.retain(|(of, _)| *of != identity));
@@ -185,10 +219,12 @@ impl Replicas {
                 // planned then, so plan them again.
                 if round.attempt != attempt {
                     (round.attempt, round.planned, round.encoder) = (attempt, 0, Encoder::default());
-                    reports.push(round.plan(key, self.prepared.piece_tasks(key.arm), false));
+                    round.pieces = Pieces::default();
+                    let most = self.prepared.piece_tasks(key.arm);
+                    reports.push(round.plan(key, most, false, self.recalling.as_ref()));
                 }
                 self.begun.insert(key, Begun::Open(round));
-                return;
+                return self.advance(key, reports);
             }
             None => None,
         };
@@ -208,6 +244,7 @@ impl Replicas {
             planned: 0,
             missing: 0,
             encoder: Encoder::default(),
+            pieces: Pieces::default(),
             unseconded: BTreeMap::new(),
             exposed,
             recomputations,
@@ -220,6 +257,7 @@ impl Replicas {
             });
         }
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
+        self.advance(key, reports);
     }
 
     /// `identity` was convicted. A replica is void if `vouchers` of the identities that vouched for its outputs are
@@ -250,6 +288,7 @@ impl Replicas {
         };
         if goes_on && let Some(Begun::Open(round)) = self.begun.remove(&key) {
             self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+            self.advance(key, reports);
         }
     }
 
@@ -276,7 +315,7 @@ impl Replicas {
         round.missing += total - round.outputs.len();
         round.outputs.resize(total, None);
         if round.planned < total {
-            reports.push(round.plan(key, most, false));
+            reports.push(round.plan(key, most, false, self.recalling.as_ref()));
         }
         self.begun.insert(key, Begun::Open(round));
     }
@@ -319,25 +358,36 @@ impl Replicas {
         };
         let missing = place.as_mut().and_then(|(open, place)| open.outputs.get_mut(*place)).filter(|it| it.is_none());
         let drawn = recomputation.filter(|_| missing.is_some());
+        let worker = Arc::clone(&from.worker);
         reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
-        let (Some(missing), Ok(output)) = (missing, checked) else { return };
-        *missing = Some(output);
-        let (open, _) = place.expect("an output is missing in a round");
-        open.missing -= 1;
+        let (Some(_), Ok(output)) = (missing, checked) else { return };
+        let (open, place) = place.expect("an output is missing in a round");
+        if let Some(Differing { known, found, recalled }) = open.fill(place, output, self.recalling.as_ref()) {
+            let differs = Report::Differs { replica: key, round, task: hash, worker, output: found, known, recalled };
+            reports.push(differs);
+        }
         let rounds = open.replica.rounds();
         for identity in vouching.into_iter().chain(second) {
             open.exposed.entry(identity).or_insert(rounds);
         }
         drawn.into_iter().for_each(|recomputation| open.recomputations.add(recomputation));
+        self.advance(key, reports);
+    }
+
+    /// Absorbs rounds as long as their outputs are there.
+    fn advance(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
+        let mut rounds = 0;
         while let Some(Begun::Open(open)) = self.begun.get(&key)
             && open.is_ready()
             && let Some(Begun::Open(open)) = self.begun.remove(&key)
         {
-            self.absorb(key, open, reports);
+            rounds += 1;
+            self.absorb(key, open, self.recalling.is_none() || rounds < ROUNDS_AT_ONCE, reports);
         }
     }
 
-    fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, reports: &mut Vec<Report>) {
+    /// Absorbs a round. If `plans` is false, another job plans the next one.
+    fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, plans: bool, reports: &mut Vec<Report>) {
         let needed = round.replica.needed();
         let there = |output: Option<Bytes>| output.expect("a round is absorbed once its outputs have arrived");
         let outputs: Vec<Bytes> = round.outputs.drain(..needed).map(there).collect();
@@ -349,11 +399,15 @@ impl Replicas {
         let failure = replica.failure().map(str::to_owned);
         reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
         if replica.has_barrier() {
-            round.encoder = Encoder::default();
-            return self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+            (round.encoder, round.pieces) = (Encoder::default(), Pieces::default());
         }
-        // Plan one task for each absorbed task, so that the planned tasks do not take more memory than before.
-        self.go_on(key, round, 1, reports);
+        let most = match (plans, round.replica.has_barrier()) {
+            (false, _) => 0,
+            (true, true) => self.prepared.piece_tasks(key.arm),
+            // Plan one task for each absorbed task, so that the planned tasks do not take more memory than before.
+            (true, false) => 1,
+        };
+        self.go_on(key, round, most, reports);
     }
 }
 
@@ -410,16 +464,49 @@ impl Round {
     }
 
     /// Plans the next tasks, at most `most`.
-    fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool) -> Report {
-        let (total, from) = (self.outputs.len(), self.planned);
+    fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool, recalling: Option<&Recalling>) -> Report {
+        let (total, from, first) = (self.outputs.len(), self.planned, self.first_place());
         self.planned = total.min(from + most);
-        let planned = self.replica.plan(from..self.planned).into_iter().zip(from..).map(|(task, index)| {
-            let work = task.kind.work;
-            PlannedTask { index, work, encoded: self.encoder.encode(task) }
-        });
-        let tasks = planned.collect();
-        let (attempt, round) = (self.attempt, self.replica.rounds());
-        Report::Planned { replica: key, attempt, requested, round, total, tasks }
+        let (mut tasks, mut counted) = (Vec::new(), Counted::default());
+        for (task, index) in self.replica.plan(from..self.planned).into_iter().zip(from..) {
+            let planned = match recalling {
+                Some(recalling) => self.pieces.plan(recalling, first + index as u64, task, &mut counted),
+                None => Planned::Open(task),
+            };
+            match planned {
+                Planned::Open(task) => {
+                    let work = task.kind.work;
+                    tasks.push(PlannedTask { index, work, encoded: self.encoder.encode(task) });
+                }
+                Planned::Known(output) => self.set(index, output),
+                Planned::Awaited => {}
+            }
+        }
+        let (attempt, round, planned) = (self.attempt, self.replica.rounds(), self.planned);
+        Report::Planned { replica: key, attempt, requested, round, total, planned, tasks, counted }
+    }
+
+    /// The place of the first of the round's tasks among all tasks of the replica whose outputs may be missing.
+    fn first_place(&self) -> u64 {
+        if self.replica.has_barrier() { 0 } else { self.replica.rounds() }
+    }
+
+    /// Takes the output of the task with this index, and with it the outputs that are known now.
+    fn fill(&mut self, index: usize, output: Bytes, recalling: Option<&Recalling>) -> Option<Differing> {
+        let Some(recalling) = recalling else {
+            self.set(index, output);
+            return None;
+        };
+        let first = self.first_place();
+        let (known, differing) = self.pieces.take(recalling, first + index as u64, output);
+        known.into_iter().for_each(|(place, output)| self.set((place - first) as usize, output));
+        differing
+    }
+
+    fn set(&mut self, index: usize, output: Bytes) {
+        let place = &mut self.outputs[index];
+        self.missing -= usize::from(place.is_none());
+        place.get_or_insert(output);
     }
 
     /// The other identity that has sent an output with this hash. If there is none, this output is remembered.

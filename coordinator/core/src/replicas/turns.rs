@@ -3,15 +3,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use evoxo_common::experiment::Registry;
+use evoxo_common::{digest::Digest, experiment::Registry};
 use evoxo_proto::v1;
 
-use super::{Job, Replicas, Report};
+use super::{Job, Recall, Recalling, Replicas, Report};
 use crate::{id::ThreadId, prepared::Prepared, trust::Draw};
 
 /// The replicas of loaded runs, by thread.
 pub struct Turns {
     registry: Registry,
+    recall: Option<Arc<Recall>>,
     runs: BTreeMap<ThreadId, Replicas>,
 }
 
@@ -19,12 +20,26 @@ impl Turns {
     /// Starts without runs.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { registry, runs: BTreeMap::new() }
+        Self { registry, recall: None, runs: BTreeMap::new() }
     }
 
-    /// The core requests a thread for a run.
-    pub fn start(&mut self, thread: ThreadId, prepared: Arc<Prepared>, draw: Draw, states: Vec<v1::ReplicaState>) {
-        self.runs.insert(thread, Replicas::new(&self.registry, prepared, draw, states));
+    /// From now on, runs that start recall these outputs.
+    pub fn recall(&mut self, recall: Option<Arc<Recall>>) {
+        self.recall = recall;
+    }
+
+    /// The core requests a thread for a run, which recalls outputs with this scope if it has one.
+    pub fn start(
+        &mut self,
+        thread: ThreadId,
+        prepared: Arc<Prepared>,
+        draw: Draw,
+        states: Vec<v1::ReplicaState>,
+        scope: Option<Digest>,
+    ) {
+        let recall = self.recall.clone().zip(scope).map(|(recall, scope)| Recalling::new(recall, scope));
+        let replicas = Replicas::new(&self.registry, prepared, draw, states).recalling(recall);
+        self.runs.insert(thread, replicas);
     }
 
     /// Does a job and returns its reports; `None` if the core has dropped the thread.

@@ -3,7 +3,7 @@
 //! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E. Smith,
 //! *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
 
 use evoxo_common::{
     choice,
@@ -74,6 +74,10 @@ const RIVALS: usize = 15;
 /// The individuals of a tournament where restricted replacement is the default: it keeps a population diverse, so that parents
 /// may be chosen more greedily.
 const TOURNAMENT_OF_RESTRICTED: usize = 4;
+
+/// A batch with at most so many bytes, as messages, is kept from its planning until its evaluations arrive. Making it again
+/// would take most of the time of a search whose candidates are evaluated quickly.
+const KEPT_BYTES_MAX: u64 = 256 << 10;
 
 /// The settings of the genetic algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +154,8 @@ pub struct Ga {
     /// The children of the last batch, then the survivors, best first. Among equals the younger ones survive. With restricted
     /// replacement each individual stays in its place until a child takes it.
     population: Vec<Individual>,
+    /// The candidates of the next batch, from the first time that some of them were asked for; see [`KEPT_BYTES_MAX`].
+    batch: OnceLock<Vec<Candidate>>,
 }
 
 impl Listed for Ga {
@@ -210,7 +216,7 @@ impl Listed for Ga {
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
-        Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new() })
+        Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new(), batch: OnceLock::new() })
     }
 
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
@@ -262,6 +268,7 @@ impl Ga {
         for (place, migrant) in worst.into_iter().zip(migrants) {
             self.population[place] = migrant;
         }
+        self.batch = OnceLock::new();
     }
 
     /// A child of two parents that is not `known` yet, see [`new_child`]. In the first generation, a random candidate.
@@ -286,6 +293,18 @@ impl Ga {
             let of = parents.map(|place| &self.population[place].candidate);
             self.settings.variation.watched(&self.search.genome, &mut rng, of, &mut |child| crossed(parents, child))
         })
+    }
+
+    /// Makes candidates of the next batch.
+    fn make(&self, range: Range<usize>) -> Vec<Candidate> {
+        let again = if self.settings.reevaluate { self.best(self.settings.elite) } else { Vec::new() };
+        let marks = self.marks();
+        let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
+        let candidate = |index: usize| match again.get(index) {
+            Some(elite) => elite.candidate.clone(),
+            None => self.birth(self.births + index as u64, &known),
+        };
+        range.map(candidate).collect()
     }
 
     /// The [marks](Candidate::mark) of the population, in order.
@@ -360,14 +379,10 @@ impl Algorithm for Ga {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        let again = if self.settings.reevaluate { self.best(self.settings.elite) } else { Vec::new() };
-        let marks = self.marks();
-        let known = |child: &Candidate| marks.binary_search(&child.mark()).is_ok();
-        let candidate = |index: usize| match again.get(index) {
-            Some(elite) => elite.candidate.clone(),
-            None => self.birth(self.births + index as u64, &known),
-        };
-        range.map(candidate).collect()
+        match self.search.genome.bytes_max() * self.size() as u64 <= KEPT_BYTES_MAX {
+            true => self.batch.get_or_init(|| self.make(0..self.size()))[range].to_vec(),
+            false => self.make(range),
+        }
     }
 
     fn descents(&self) -> Vec<Option<Descent>> {
@@ -381,7 +396,7 @@ impl Algorithm for Ga {
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert!(evaluations.len() <= self.size(), "there is at most one evaluation for each candidate");
-        let children = self.ask(0..evaluations.len());
+        let children = self.batch.take().unwrap_or_else(|| self.make(0..evaluations.len()));
         let individual = |(candidate, evaluation): (Candidate, &Evaluation)| Individual {
             candidate,
             evaluation: evaluation.clone(),

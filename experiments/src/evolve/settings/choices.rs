@@ -25,6 +25,19 @@ choice! {
 }
 
 choice! {
+    /// Whether the coordinator recalls the values of candidates that were evaluated before.
+    pub enum RecallName {
+        /// those of programs and modules are, those of built-in problems are not, because computing them takes less time; with
+        /// noise = "no" only for equal seeds, because values may depend on them
+        Auto = "auto",
+        /// they are
+        Yes = "yes",
+        /// every value is computed
+        No = "no",
+    }
+}
+
+choice! {
     /// What is added to a file for comparison.
     pub enum BaselineName {
         /// random search, as an additional arm

@@ -5,7 +5,7 @@ mod problems;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
-pub use choices::{BaselineName, CurvesName, NoiseName, OnFailure};
+pub use choices::{BaselineName, CurvesName, NoiseName, OnFailure, RecallName};
 
 use super::{
     algorithm::{self, AlgorithmKind, Axis, Given, Leaves, having},
@@ -118,6 +118,9 @@ settings! {
         /// The time limit of a program for one candidate, in seconds. When it is exceeded, the program is stopped and its
         /// task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
+        /// Whether values of candidates that were evaluated before, in this run or another one, are recalled instead of
+        /// computed. No result depends on it, if equal candidates have equal values or `noise` says that they do not.
+        recall: RecallName = execution choice("auto"),
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
         /// The grid: one table for each measure. A built-in problem has its own.
@@ -127,7 +130,7 @@ settings! {
     notes(|settings| settings.unused_start().into_iter().collect())
     rare(
         objectives, constraints, constraint_names, measures, measure_names, signature, answers, module, fuel, on_failure,
-        finalists, confirmations, baseline, known_front, curves, slice, timeout,
+        finalists, confirmations, baseline, known_front, curves, slice, timeout, recall,
     )
     includes(own: algorithm::SETTINGS, before reference, chosen by algorithm)
 }

@@ -37,8 +37,8 @@ impl Cluster {
             }
             Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
             Effect::Respond { id, response } => self.on_response(seat, id, &response),
-            Effect::Start { thread, prepared, draw, states } => {
-                self.seats[seat].start_thread(thread, prepared, draw, states);
+            Effect::Start { thread, prepared, draw, states, scope } => {
+                self.seats[seat].start_thread(thread, prepared, draw, states, scope);
             }
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
             Effect::Job { thread, job } => {

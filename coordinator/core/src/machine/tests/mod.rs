@@ -12,6 +12,7 @@ mod memory;
 mod operators;
 mod own;
 mod people;
+mod recall;
 mod shares;
 mod story;
 mod unloading;

@@ -19,7 +19,7 @@ use crate::{
     names::{FINISHED, ORDER, cordons_name, finished_name, object_name, order_name},
     pack::places,
     prepared::Prepared,
-    replicas::Turns,
+    replicas::{Recall, Turns},
     saved::Objects,
     trust::{Holder, Level},
 };
@@ -138,6 +138,11 @@ impl Story {
         story
     }
 
+    /// From now on, runs that start recall these outputs.
+    pub(super) fn recall(&mut self, recall: &Arc<Recall>) {
+        self.threads.recall(Some(Arc::clone(recall)));
+    }
+
     pub(super) fn tell(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -170,8 +175,8 @@ impl Story {
                     None => events.push_back(stored),
                 }
             }
-            Effect::Start { thread, prepared, draw, states } => {
-                self.threads.start(thread, prepared, draw, states);
+            Effect::Start { thread, prepared, draw, states, scope } => {
+                self.threads.start(thread, prepared, draw, states, scope);
             }
             Effect::Job { thread, job } => {
                 events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
