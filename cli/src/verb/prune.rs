@@ -17,7 +17,7 @@ use crate::{
     say::{notice, stdout, usage},
 };
 
-/// Which runs to delete: finished and cancelled ones, and those in doubt, unless they were submitted with --term keep=yes.
+/// Which runs to delete: finished and cancelled ones, and those in doubt, unless they were submitted with --term keep=yes or a time.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evoxo prune --older 30d --dry-run        list what ended a month ago
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     coordinator: Coordinator,
 }
 
-/// Whether a run has ended and may be deleted. A run with the term keep=yes is kept.
+/// Whether a run has ended and may be deleted. A run that is kept for ever, or for a time of its own, stays.
 fn may_go(run: &v1::Run) -> bool {
     let ended = matches!(run.state(), RunState::Finished | RunState::InDoubt | RunState::Cancelled);
     ended && !is_pinned(run)
@@ -47,7 +47,7 @@ fn oldest_first(runs: &mut [v1::Run]) {
 }
 
 fn is_pinned(run: &v1::Run) -> bool {
-    run.terms.iter().any(|term| term.name == "keep" && term.value == "yes")
+    run.terms.iter().any(|term| term.name == "keep" && term.value != "no")
 }
 
 /// A line about a run: its name, state, age and owner.
@@ -84,7 +84,7 @@ pub(crate) fn prune(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let verb = if arguments.dry_run { "would delete" } else { "deleted" };
         let kept = match pinned {
             0 => String::new(),
-            _ => format!("; the term keep=yes keeps {}", counted(pinned, "run")),
+            _ => format!("; the term keep= keeps {}", counted(pinned, "run")),
         };
         writeln!(out, "{verb} {}{kept}", counted(gone, "run"))?;
         if gone < going.len() {
@@ -104,12 +104,12 @@ mod tests {
             let terms = vec![v1::Term { name: "keep".into(), value: keep.into() }];
             v1::Run { name: "a".into(), submitter: "10.0.0.7".into(), state: state.into(), terms, ..v1::Run::default() }
         };
-        let going = |state| [may_go(&run(state, "no")), may_go(&run(state, "yes"))];
+        let going = |state| ["no", "yes", "30d"].map(|keep| may_go(&run(state, keep)));
         for state in [RunState::Finished, RunState::InDoubt, RunState::Cancelled] {
-            assert_eq!(going(state), [true, false], "{state:?}");
+            assert_eq!(going(state), [true, false, false], "{state:?}");
         }
         for state in [RunState::Running, RunState::Paused, RunState::Failed, RunState::Blocked] {
-            assert_eq!(going(state), [false, false], "{state:?}");
+            assert_eq!(going(state), [false; 3], "{state:?}");
         }
         let dated = |name: &str, ended| v1::Run { name: name.into(), ended, ..v1::Run::default() };
         let mut runs = [dated("b", 9), dated("unknown", 0), dated("a", 3)];

@@ -34,11 +34,12 @@ pub(crate) struct Arguments {
     /// computed again. A worker that differs from a trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
-    /// A term of the run, which changes no result: priority=20, where=gpu=a100, or keep=yes
+    /// A term of the run, which changes no result: priority=20, where=gpu=a100, keep=yes or keep=30d
     ///
     /// priority=20 gives the run twice as much of your share as your other runs. where=gpu=a100,site=lab lets only workers with
     /// these labels compute it; where= ends that. keep=yes keeps it from `evoxo prune` and from --keep-finished of the
-    /// coordinator. To change a term while the run is computed, submit the run again with another value. May be repeated.
+    /// coordinator; keep=30d does so for 30 days after its end, and then the coordinator deletes it. To change a term while the
+    /// run is computed, submit the run again with another value. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = term)]
     term: Vec<v1::Term>,
     #[command(flatten)]

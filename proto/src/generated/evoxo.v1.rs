@@ -606,7 +606,7 @@ pub struct SubmitRequest {
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
 /// A term of a run: "priority" within the submitter's share; "where", the labels of the workers that may compute it; "keep", "yes" if
-/// prune and retention leave it; or "note", a line about it.
+/// prune and retention leave it, or a time as "30d" after which it is deleted; or "note", a line about it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Term {
     #[prost(string, tag = "1")]

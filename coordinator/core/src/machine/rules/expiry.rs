@@ -1,5 +1,6 @@
 //! Ended runs are deleted when they are older than a time, or when the ended runs of a submitter take more than a number of
-//! bytes: the oldest first, never one with the term keep=yes, and by bytes never the newest one of a submitter.
+//! bytes: the oldest first, never one with the term keep=yes, and by bytes never the newest one of a submitter. A run with a
+//! time of its own, as keep=30d, is deleted after that time and for no other reason.
 //!
 //! A deletion is announced before it happens: a day before the time has passed (or a fifth of the time, if that is less), or
 //! when the runs take four fifths of the bytes. A run goes an hour after its announcement at the earliest, so nothing
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 
 use evoxo_common::time::Millis;
 
-use super::{Act, Look, Rule, retention::is_pinned};
+use super::{Act, Look, Rule, retention::Keep};
 use crate::machine::{run::Run, runs::RunId};
 
 /// How long before the end of its time a deletion is announced at most, in milliseconds.
@@ -24,26 +25,39 @@ fn ahead_ms(retain_ms: u64) -> u64 {
     AHEAD_MS_MAX.min(retain_ms / 5)
 }
 
-/// How long a run stays after the announcement at least.
-fn grace_ms(look: &Look) -> u64 {
-    look.settings.retain_ms.map_or(GRACE_MS_MAX, |retain_ms| GRACE_MS_MAX.min(ahead_ms(retain_ms)))
+/// How long a run that is kept for so long stays after the announcement at least.
+fn grace_ms(retain_ms: Option<u64>) -> u64 {
+    retain_ms.map_or(GRACE_MS_MAX, |retain_ms| GRACE_MS_MAX.min(ahead_ms(retain_ms)))
 }
 
-/// The runs that may be deleted, the oldest first, each with its age in milliseconds.
-fn ended<'a>(look: &Look<'a>) -> Vec<(RunId, &'a Run, u64)> {
-    let may = |run: &Run| !is_pinned(&run.terms) && !run.orders.is_deleting() && !run.orders.is_writing();
+/// A run that may be deleted.
+struct Ended<'a> {
+    id: RunId,
+    run: &'a Run,
+    age_ms: u64,
+    /// The time of its own after which it is deleted, if it has one.
+    own_ms: Option<u64>,
+}
+
+/// The runs that may be deleted, the oldest first.
+fn ended<'a>(look: &Look<'a>) -> Vec<Ended<'a>> {
+    let may = |run: &Run| Keep::of(&run.terms) != Keep::Always && !run.orders.is_deleting() && !run.orders.is_writing();
     let over = look.runs.iter().filter(|(_, run)| may(run));
     let mut ended: Vec<_> = over.filter_map(|(id, run)| Some((run.over_since?, id, run))).collect();
     ended.sort_unstable_by_key(|(since, id, _)| (*since, *id));
-    let age_ms = |since: i64| u64::try_from(look.now.0 as i64 - since).unwrap_or_default();
-    ended.into_iter().map(|(since, id, run)| (id, run, age_ms(since))).collect()
+    let one = |(since, id, run): (i64, RunId, &'a Run)| {
+        let age_ms = u64::try_from(look.now.0 as i64 - since).unwrap_or_default();
+        let own_ms = if let Keep::For(own_ms) = Keep::of(&run.terms) { Some(own_ms) } else { None };
+        Ended { id, run, age_ms, own_ms }
+    };
+    ended.into_iter().map(one).collect()
 }
 
 /// The bytes of the ended runs of the submitter who has the most, and the limit, if there is one.
 pub(in crate::machine) fn used(look: &Look) -> Option<(u64, u64)> {
     let most = look.settings.retain_bytes?;
     let mut each: BTreeMap<&str, u64> = BTreeMap::new();
-    for (_, run, _) in ended(look) {
+    for Ended { run, .. } in ended(look).into_iter().filter(|ended| ended.own_ms.is_none()) {
         *each.entry(&run.submitter).or_default() += run.stored_bytes();
     }
     Some((each.into_values().max().unwrap_or_default(), most))
@@ -51,9 +65,9 @@ pub(in crate::machine) fn used(look: &Look) -> Option<(u64, u64)> {
 
 /// A notice for a submitter some of whose ended runs will be deleted.
 pub(in crate::machine) fn near(look: &Look, submitter: &str) -> Option<String> {
-    let mut going =
-        ended(look).into_iter().filter(|(_, run, _)| run.submitter == submitter && run.expiry_said.is_some());
-    let (_, first, _) = going.next()?;
+    let is_going = |run: &&Run| run.submitter == submitter && run.expiry_said.is_some();
+    let mut going = ended(look).into_iter().map(|ended| ended.run).filter(is_going);
+    let first = going.next()?;
     let more = going.count();
     let others = if more == 0 { String::new() } else { format!(" and {more} more") };
     Some(format!(
@@ -115,27 +129,32 @@ pub(in crate::machine) struct Expiry {
 impl Expiry {
     fn judge(&mut self, look: &Look) -> Vec<Act> {
         self.due = None;
-        let (retain_ms, limit) = (look.settings.retain_ms, look.settings.retain_bytes);
-        if retain_ms.is_none() && limit.is_none() {
-            return Vec::new();
-        }
+        let limit = look.settings.retain_bytes;
         let mut newer: BTreeMap<&str, u64> = BTreeMap::new();
         let mut acts = Vec::new();
-        for (id, run, age_ms) in ended(look).into_iter().rev() {
-            // Each run counts, so that the newest one is known even if it takes nothing.
-            let bytes = run.stored_bytes().max(1);
-            let others = newer.entry(&run.submitter).or_default();
-            let (aged, sized) = (by_age(retain_ms, age_ms), by_bytes(limit, *others, bytes));
-            *others = others.saturating_add(bytes);
-            let said = run.expiry_said;
+        for Ended { id, run, age_ms, own_ms } in ended(look).into_iter().rev() {
+            let retain_ms = own_ms.or(look.settings.retain_ms);
+            let aged = by_age(retain_ms, age_ms);
+            let sized = match own_ms {
+                Some(_) => Due::Later(None),
+                None => {
+                    // Each run counts, so that the newest one is known even if it takes nothing.
+                    let bytes = run.stored_bytes().max(1);
+                    let others = newer.entry(&run.submitter).or_default();
+                    let sized = by_bytes(limit, *others, bytes);
+                    *others = others.saturating_add(bytes);
+                    sized
+                }
+            };
+            let (said, grace_ms) = (run.expiry_said, grace_ms(retain_ms));
             match (aged, sized) {
                 (Due::Gone(why), _) | (_, Due::Gone(why)) => match said {
-                    Some(said) if look.now - said >= grace_ms(look) => acts.push(Act::Delete(id, why)),
-                    Some(said) => self.wake(said + grace_ms(look)),
+                    Some(said) if look.now - said >= grace_ms => acts.push(Act::Delete(id, why)),
+                    Some(said) => self.wake(said + grace_ms),
                     None => {
-                        let when = format!("in {}, because {why}", shown(grace_ms(look)));
+                        let when = format!("in {}, because {why}", shown(grace_ms));
                         acts.push(announce(id, run, &when));
-                        self.wake(look.now + grace_ms(look));
+                        self.wake(look.now + grace_ms);
                     }
                 },
                 (Due::Soon(when), other) | (other, Due::Soon(when)) => {

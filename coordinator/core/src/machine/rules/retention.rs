@@ -8,13 +8,45 @@ use evoxo_proto::v1;
 use super::{Act, Look, Ordered, Rule, Term};
 use crate::machine::runs::RunId;
 
-/// A run with this term is not deleted because of its age.
-static TERM: Term =
-    Term { name: "keep", values: "yes or no; the default is no", allows: |value| matches!(value, "yes" | "no") };
+/// A run with this term is not deleted, or only after a time of its own.
+static TERM: Term = Term {
+    name: "keep",
+    values: "yes, no, or a time after the end of the run as 30d or 12h; the default is no",
+    allows: |value| Keep::read(value).is_some(),
+};
 
-/// Whether a run's terms keep it.
-pub(super) fn is_pinned(terms: &[v1::Term]) -> bool {
-    terms.iter().any(|term| term.name == TERM.name && term.value == "yes")
+/// What a run's term says about how long it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// As long as other ended runs.
+    No,
+    /// This many milliseconds after its end, and no longer.
+    For(u64),
+    /// For ever.
+    Always,
+}
+
+impl Keep {
+    /// The longest time, in hours: a century.
+    const HOURS_MAX: u64 = 876_600;
+
+    fn read(value: &str) -> Option<Self> {
+        let hours = |number: &str, each: u64| {
+            let hours = number.parse::<u64>().ok()?.checked_mul(each)?;
+            (1..=Self::HOURS_MAX).contains(&hours).then_some(Self::For(hours * 3_600_000))
+        };
+        match (value, value.strip_suffix('d'), value.strip_suffix('h')) {
+            ("yes", ..) => Some(Self::Always),
+            ("no", ..) => Some(Self::No),
+            (_, Some(days), _) => hours(days, 24),
+            (_, _, Some(number)) => hours(number, 1),
+            _ => None,
+        }
+    }
+
+    pub(super) fn of(terms: &[v1::Term]) -> Self {
+        terms.iter().find(|term| term.name == TERM.name).and_then(|term| Self::read(&term.value)).unwrap_or(Self::No)
+    }
 }
 
 /// The position of each ended run in the order in which the runs ended.
@@ -22,7 +54,7 @@ pub(super) fn is_pinned(terms: &[v1::Term]) -> bool {
 pub(super) struct Retention {
     ended: BTreeMap<RunId, u64>,
     last: u64,
-    /// The runs that are kept however old they are.
+    /// The runs that have a time of their own, or are kept for ever.
     pinned: BTreeSet<RunId>,
 }
 
@@ -32,9 +64,9 @@ impl Rule for Retention {
     }
 
     fn ordered(&mut self, run: RunId, order: &Ordered) {
-        match is_pinned(order.terms) {
-            true => self.pinned.insert(run),
-            false => self.pinned.remove(&run),
+        match Keep::of(order.terms) {
+            Keep::No => self.pinned.remove(&run),
+            Keep::For(_) | Keep::Always => self.pinned.insert(run),
         };
     }
 

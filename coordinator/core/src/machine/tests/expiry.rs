@@ -51,6 +51,31 @@ fn old_runs_are_announced_a_day_before_they_are_deleted() {
     assert_eq!(names(&story), ["b", "pinned"]);
 }
 
+/// A run may have a time of its own, with or without one of the coordinator.
+#[test]
+fn a_run_with_a_time_of_its_own_goes_after_it() {
+    for (retain, kept) in [(None, &["always", "plain"][..]), (Some(2 * DAY_MS), &["always"][..])] {
+        let mut story = Story::begin(Settings { retain_ms: retain, finished_runs_kept: Some(1), ..singly() });
+        ended(
+            &mut story,
+            &[("short", &[("keep", "72h")]), ("always", &[("keep", "yes")]), ("long", &[("keep", "10d")])],
+        );
+        submit_on(&mut story, "plain", 9, &[]).unwrap();
+        story.ask(Request::Cancel { name: "plain".into(), delete: false }).unwrap();
+        let said = story.run("short").notices;
+        assert!(said[0].starts_with("this run will be deleted 3 days after its end: `evoxo fetch short`"), "{said:?}");
+        story.wait(DAY_MS);
+        assert_eq!(names(&story), ["always", "long", "plain"]);
+        assert!(story.log.iter().any(|(_, line)| line == "run short: deleted, because it ended more than 3 days ago"));
+        story.wait(6 * DAY_MS);
+        assert!(names(&story).contains(&"long"), "neither the coordinator's time nor its number counts");
+        story.wait(3 * DAY_MS);
+        assert_eq!(names(&story), kept);
+        let wrong = submit_on(&mut story, "always", 1, &[("keep", "2 weeks")]).unwrap_err();
+        assert!(format!("{wrong:?}").contains("a time after the end of the run as 30d or 12h"), "{wrong:?}");
+    }
+}
+
 /// A coordinator starts with a shorter time: nothing disappears before it was announced for an hour.
 #[test]
 fn nothing_is_deleted_at_a_start() {
