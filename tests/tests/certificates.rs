@@ -97,6 +97,7 @@ fn a_certified_directory_is_a_research_object() {
     let desk = desk.path();
     run(desk, FILE, "one", &[]);
     fs::write(desk.join("one/my notes.txt"), "seen").expect("a file");
+    std::os::unix::fs::symlink(".", desk.join("one/link")).expect("a link");
     let described = || {
         let (text, status) = said(desk, &["certify", "one"]);
         assert_eq!(status, Some(0), "{text}");

@@ -150,20 +150,22 @@ struct File {
     hash: Digest,
 }
 
-/// The files of a directory and those below it, by their paths from the run's directory, with `/`.
+/// The files of a directory and those below it, by their paths from the run's directory, with `/`. Links are not followed, and
+/// names that are not UTF-8 have no address: such entries are left out.
 fn files(directory: &Path, above: &str) -> anyhow::Result<BTreeMap<String, File>> {
     let cannot = || format!("cannot read {}", directory.display());
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(directory).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let path = entry.path();
+        let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
         if name.starts_with('.') || (above.is_empty() && NOT_DESCRIBED.contains(&name.as_str())) {
             continue;
         }
         let below = format!("{above}{name}");
-        if path.is_dir() {
+        if kind.is_dir() {
             files.append(&mut self::files(&path, &format!("{below}/"))?);
-        } else {
+        } else if kind.is_file() {
             let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             files.insert(below, File { bytes: content.len(), hash: Digest::of(&content) });
         }

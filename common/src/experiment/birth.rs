@@ -84,7 +84,7 @@ impl Birth {
 #[must_use]
 pub fn mark(genes: &[u64]) -> u64 {
     let add = |mark: u64, gene: &u64| (mark ^ gene).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    genes.iter().fold(genes.len() as u64, add)
+    genes.iter().fold(0xcbf2_9ce4_8422_2325 ^ genes.len() as u64, add)
 }
 
 /// The individuals of one or several rounds' generations, and the champion so far.

@@ -67,9 +67,13 @@ impl Index {
                 Some(SavedFinished { place, from_copy: false, indexed: true, origin, replica })
             };
             let replicas = replicas.into_iter().map(replica).collect::<Option<_>>()?;
-            Some((object, PackEntry { bytes, replicas }))
+            Some((offset == bytes).then_some((object, PackEntry { bytes, replicas })))
         };
-        message.objects.into_iter().map(object).collect::<Option<_>>().map(Self)
+        // Places follow from the lengths of the replicas. If one of an object is missing, because its build could not use it, the
+        // others have wrong ones: such an object is read instead.
+        let objects: Vec<Option<(Arc<str>, PackEntry)>> =
+            message.objects.into_iter().map(object).collect::<Option<_>>()?;
+        Some(Self(objects.into_iter().flatten().collect()))
     }
 
     /// The bytes to store for this index.
@@ -185,6 +189,20 @@ mod tests {
             assert!(Index::read(&damaged.into()).is_err(), "byte {place}");
             assert!(Index::read(&sealed.slice(..place)).is_err(), "{place} bytes");
         }
+    }
+
+    /// Without one of its replicas, an object is not in the index.
+    #[test]
+    fn an_object_with_a_gap_is_left_out() {
+        let mut index = Index::default();
+        for (object, bytes) in objects() {
+            let mut entry = entry(&object, &bytes).unwrap();
+            if entry.replicas.len() > 1 {
+                entry.replicas.remove(0);
+            }
+            index.add(object.as_str().into(), entry);
+        }
+        assert_eq!((index.replicas(), Index::read(&index.sealed()).unwrap().replicas()), (2, 1));
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! A replica or a checkpoint counts as stored when both objects are written. If one cannot be written, both are retried.
 //! Whoever loads the run later rewrites objects that a crash or damage has lost.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use bytes::Bytes;
 use evoxo_common::envelope::mark;
@@ -65,56 +68,58 @@ impl Store {
     ///
     /// Replicas whose write has failed before keep their object. Otherwise each retry would leave another half of one behind.
     pub(super) fn write_finished(&mut self, run: &str, replicas: &[Bytes]) -> Vec<Result<PackPlace, StoreFault>> {
-        let before = match self.write_unwritten(run) {
-            Ok(places) => places,
-            Err(fault) => return replicas.iter().map(|_| Err(fault.clone())).collect(),
-        };
-        let is_there = |sealed: &Bytes| before.iter().find(|place| mark(sealed) == Some(place.mark));
-        let more: Vec<Bytes> = replicas.iter().filter(|sealed| is_there(sealed).is_none()).cloned().collect();
-        let mut written = Ok(Vec::new());
-        if !more.is_empty() {
-            let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
-            let known = self.known(run);
-            known.pack_number += 1;
-            let bytes = pack(&more);
-            let name = finished_name(epoch, known.pack_number, more.len(), &bytes);
-            known.unwritten = Some(Unwritten { places: places(&name, &more), name, bytes });
-            written = self.write_unwritten(run);
-        }
-        let mut written = written.map(Vec::into_iter);
-        let place = |sealed: &Bytes| match (is_there(sealed), &mut written) {
-            (Some(place), _) => Ok(place.clone()),
-            (None, Ok(places)) => Ok(places.next().expect("each replica that was not there has been written")),
-            (None, Err(fault)) => Err(fault.clone()),
+        self.hold_finished(run, replicas);
+        let outcome = self.write_unwritten(run);
+        let late = &mut self.known(run).late;
+        let place = |sealed: &Bytes| match late.iter().position(|place| mark(sealed) == Some(place.mark)) {
+            Some(at) => Ok(late.swap_remove(at)),
+            None => Err(outcome.clone().expect_err("a replica that is not written has failed")),
         };
         replicas.iter().map(place).collect()
     }
 
-    /// Writes the finished replicas that are not written yet, if there are some, and returns where they are.
-    fn write_unwritten(&mut self, run: &str) -> Result<Vec<PackPlace>, StoreFault> {
-        let Some(Unwritten { name, bytes, places }) = self.known(run).unwritten.take() else { return Ok(Vec::new()) };
-        let (_, outcome) = self.write_twice(run, &name, &bytes);
-        match outcome {
-            Ok(()) => {
-                self.note_finished(run, &name, &bytes);
-                Ok(places)
-            }
-            Err(fault) => {
-                self.known(run).unwritten = Some(Unwritten { name, bytes, places });
-                Err(fault)
+    /// Holds finished replicas to be written as one object, except those that wait for that already or are written.
+    pub(super) fn hold_finished(&mut self, run: &str, replicas: &[Bytes]) {
+        let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        let known = self.known(run);
+        let waiting = known.unwritten.iter().flat_map(|pack| &pack.places).chain(&known.late);
+        let held: BTreeSet<u64> = waiting.map(|place| place.mark).collect();
+        let is_new = |sealed: &&Bytes| mark(sealed).is_none_or(|mark| !held.contains(&mark));
+        let new: Vec<Bytes> = replicas.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return;
+        }
+        known.pack_number += 1;
+        let bytes = pack(&new);
+        let name = finished_name(epoch, known.pack_number, new.len(), &bytes);
+        known.unwritten.push(Unwritten { places: places(&name, &new), name, bytes });
+    }
+
+    /// Writes the finished replicas that are held. One that cannot be written does not keep the others from it.
+    fn write_unwritten(&mut self, run: &str) -> Result<(), StoreFault> {
+        let mut outcome = Ok(());
+        for held in mem::take(&mut self.known(run).unwritten) {
+            let (_, written) = self.write_twice(run, &held.name, &held.bytes);
+            match written {
+                Ok(()) => {
+                    self.note_finished(run, &held.name, &held.bytes);
+                    self.known(run).late.extend(held.places);
+                }
+                Err(fault) => {
+                    self.known(run).unwritten.push(held);
+                    outcome = outcome.and(Err(fault));
+                }
             }
         }
+        outcome
     }
 
     /// Writes a checkpoint and its copy, and removes the checkpoints that it replaces; `name` is the first object's, relative
     /// to the run.
     pub(super) fn write_checkpoint(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        // The checkpoint was sealed after these replicas had finished, so their states would be in neither object, and after a crash
-        // the replicas would be computed from their beginning.
-        let late = self.known(run).unwritten.clone();
+        // The checkpoint was sealed after the held replicas had finished, so their states would be in neither object, and after a
+        // crash the replicas would be computed from their beginning.
         self.write_unwritten(run)?;
-        // The core does not know that they are written, and will write them once more.
-        self.known(run).unwritten = late;
         let (written, outcome) = self.write_twice(run, name, bytes);
         // If only one of the two was written, it is still a valid checkpoint. It is pruned when its turn comes.
         written.iter().for_each(|name| self.know_checkpoint(run, name));
@@ -156,6 +161,7 @@ impl Store {
                 let what: Vec<String> = bad.iter().map(|(name, state)| format!("{name} ({state})")).collect();
                 let removed = self.remove(bad.into_iter().map(|(name, _)| name).collect());
                 removed.map_err(|error| self.not_removed(run, "a damaged object", &error))?;
+                self.known(run).late.retain(|place| &*place.object != object);
                 let then = object_named(object, FINISHED).map(|named| named.computed_again()).unwrap_or_default();
                 Ok(Mended::Lost(format!("neither {} can be used: {then}", what.join(" nor "))))
             }
@@ -163,7 +169,6 @@ impl Store {
     }
 
     /// Rewrites damaged or missing objects of a run's finished replicas and newest checkpoint. The first objects have been
-    /// read already; a copy is only checked for existence and size. The first failed write ends the mending until the next
     /// read already; a copy is only checked for existence and size. The first failed write ends the mending until the next
     /// start.
     pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun) {

@@ -233,8 +233,10 @@ struct Known {
     uncopied: Option<(u64, Bytes)>,
     /// The highest number of an object of finished replicas so far.
     pack_number: u64,
-    /// The finished replicas whose write has failed.
-    unwritten: Option<copies::Unwritten>,
+    /// The finished replicas whose write has failed, the oldest first.
+    unwritten: Vec<copies::Unwritten>,
+    /// The places of finished replicas that were written after all, which the core does not know yet.
+    late: Vec<PackPlace>,
     /// The run's index, and the finished replicas that are in no index.
     indexed: index::Indexed,
     /// Names of checkpoints and their copies, by epoch and number.
@@ -374,15 +376,19 @@ impl Store {
     pub fn write_all_finished(&mut self, run: &str, replicas: &[Write]) -> Vec<Result<Stored, StoreFault>> {
         let Some(first) = replicas.first() else { return Vec::new() };
         let may = self.check_leadership().and_then(|()| self.check_run(run, first));
-        if let Err(fault) = may {
-            return replicas.iter().map(|_| Err(fault.clone())).collect();
-        }
-        self.copy_late(run);
         let bytes = replicas.iter().map(|write| match write {
             Write::Finished { bytes } => bytes.clone(),
             other => panic!("only finished replicas are written together, and this is {other:?}"),
         });
-        let places = self.write_finished(run, &bytes.collect::<Vec<_>>());
+        let bytes: Vec<Bytes> = bytes.collect();
+        if let Err(fault) = may {
+            if matches!(fault, StoreFault::Failed(_)) {
+                self.hold_finished(run, &bytes);
+            }
+            return replicas.iter().map(|_| Err(fault.clone())).collect();
+        }
+        self.copy_late(run);
+        let places = self.write_finished(run, &bytes);
         places.into_iter().map(|place| place.map(Stored::Finished)).collect()
     }
 

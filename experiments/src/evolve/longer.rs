@@ -59,7 +59,7 @@ mod tests {
 
     /// Every algorithm with generations and with windows, with noise, with a target, and one that ends by itself. Some of the
     /// ends below cut off a batch of each file.
-    const FILES: [&str; 22] = [
+    const FILES: [&str; 23] = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\npopulation = 30",
         "algorithm = \"random\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
         "problem = \"sphere\"\nlength = 3\npopulation = 20\nslice = 7",
@@ -68,6 +68,7 @@ mod tests {
         "problem = \"onemax\"\nlength = 12\npopulation = 20\ntarget = \"12\"",
         "problem = \"tsp\"\nlength = 9\npopulation = 20\nislands = 4\nmigration = 2",
         "problem = \"sphere\"\nlength = 3\npopulation = 20\nwindow = 7",
+        "problem = \"sphere\"\nlength = 3\npopulation = 10\nwindow = 25",
         "problem = \"onemax\"\nlength = 8\npopulation = 10\nwindow = 5\ntarget = \"8\"",
         "algorithm = \"random\"\nproblem = \"sphere\"\nlength = 2\nwindow = 30",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3",

@@ -125,7 +125,7 @@ mod tests {
         let first = of(&signed("a"));
         assert_ne!(first, of(&signed("b")), "another version of the program");
         assert_ne!(first, of(&signed("a").replace("length = 5", "length = 6")));
-        assert_ne!(first, of(&signed("a").replace("min f", "min f, min g")));
+        assert_ne!(first, of(&format!("algorithm = \"nsga2\"\n{}", signed("a").replace("min f", "min f, min g"))));
         let other = format!("evaluations = 77\nalgorithm = \"random\"\ntimeout = 3\n{}", signed("a"));
         assert_eq!(first, of(&other), "another search of the same problem");
         assert!(names("problem = \"onemax\"").is_none() && names("problem = \"onemax\"\nrecall = \"yes\"").is_some());

@@ -366,6 +366,28 @@ fn no_checkpoint_omits_an_unwritten_finished_replica() {
     }
 }
 
+/// Packs that failed one after the other are all written before the next checkpoint, and one that fails for good keeps no other
+/// from being written.
+#[test]
+fn no_checkpoint_omits_one_of_several_failed_packs() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = Store::over(objects.clone(), "memory", registry().clone());
+    store.write("demo", &order(1)).unwrap();
+    objects.next_put(Fault::Failed);
+    assert!(store.write("demo", &finished(3)).is_err());
+    // The first is tried again and fails, and the second is written.
+    objects.next_put(Fault::Failed);
+    let outcomes = store.write_all_finished("demo", &[finished(4)]);
+    assert!(outcomes[0].is_ok(), "{outcomes:?}");
+    objects.next_put(Fault::Failed);
+    assert!(store.write("demo", &checkpoint(1)).is_err(), "the first is in neither object");
+    store.write("demo", &checkpoint(1)).unwrap();
+    assert_eq!((open_to(&objects).finished.len(), open_to(&objects).superseded.len()), (2, 0));
+    // The core's retry makes no second object.
+    assert!(store.write("demo", &finished(3)).is_ok());
+    assert_eq!(names_in(&store, "demo", "finished").len(), 2);
+}
+
 /// The run as a start finds it.
 fn open_to(objects: &Arc<Faulty>) -> SavedRun {
     Store::over(objects.clone(), "memory", registry().clone()).load().unwrap().0.remove(0)

@@ -426,7 +426,8 @@ impl Algorithm for Ga {
 /// worse. With restricted replacement it does what it does in a generation.
 impl Steady for Ga {
     fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
-        if number < self.settings.population as u64 {
+        // A window may be wider than the population: then candidates are made before there are parents.
+        if number < self.settings.population as u64 || self.population.is_empty() {
             return self.search.first(number);
         }
         let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);

@@ -44,7 +44,7 @@ impl Settings {
     /// gene: of 5 to 100 times as few individuals as evaluations for each gene, 40 was best or close to it with 10 to 30 genes
     /// and 1,000 to 10,000 evaluations for each (Rosenbrock's, Rastrigin's and the ellipsoid function).
     fn usual(genes: usize, evaluations: u64) -> usize {
-        let short = evaluations / (40 * genes as u64);
+        let short = evaluations / (40 * genes.max(1) as u64);
         (18 * genes as u64).min(short).clamp(20, 100_000) as usize
     }
 
@@ -154,8 +154,10 @@ impl Listed for LShade {
         let rates = state.steps.iter().all(|step| is_rate(step) && *step > 0.0)
             && state.crossovers.iter().all(|rate| is_rate(rate) || *rate == NEVER);
         let next = state.next as usize;
-        let sizes =
-            population.len() == fresh.population_after(births) && archive.len() <= archive_size(population.len());
+        let is_whole = births == 0 || births >= search.evaluations.min(settings.population as u64);
+        let sizes = is_whole
+            && population.len() == fresh.population_after(births)
+            && archive.len() <= archive_size(population.len());
         if lists != [true; 2] || !rates || !sizes || next >= MEMORY {
             return Err("the state does not fit the settings".into());
         }
