@@ -17,10 +17,10 @@ from typing import Any, Callable, Dict, List
 import common
 import suite
 
-SEEDS = 9
+SEEDS = 7
 CASES = {
     f"{name} {length}": (length, budget, low, high, function)
-    for length, budget in ((10, 20_000), (30, 100_000))
+    for length, budget in ((10, 20_000), (20, 40_000))
     for name, low, high, function in (
         ("sphere", -5, 5, suite.sphere),
         ("ellipsoid", -5, 5, suite.ellipsoid),
