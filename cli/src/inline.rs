@@ -438,6 +438,7 @@ impl Inline {
             }
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
             Effect::Drop { thread } => self.replicas.end(thread),
+            Effect::ForgetRecalled => self.replicas.forget_recalled(),
             Effect::Store { write, run, what } => {
                 self.gathering.get_or_insert_with(Instant::now);
                 self.writes.push_back((write, run, what));

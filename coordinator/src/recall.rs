@@ -8,6 +8,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::PathBuf,
     sync::{
         Arc,
@@ -26,7 +27,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 
 use crate::{
-    replicas::{News, Recall},
+    replicas::{Known, News, Recall},
     store::directory_of,
 };
 
@@ -60,8 +61,9 @@ impl Options {
         if self.recall == 0 {
             return None;
         }
-        let recall = Arc::new(Recall::new(self.recall));
+        let recall = Recall::new(self.recall);
         let directory = self.recall_in.clone().or_else(|| Some(directory_of(store)?.join(DIRECTORY)));
+        let recall = Arc::new(if directory.is_some() { recall.with_news() } else { recall });
         let keeper = directory.map(|directory| Keeper::start(&recall, directory, self.recall, report));
         Some((recall, keeper))
     }
@@ -69,6 +71,8 @@ impl Options {
 
 /// The directory in a store that keeps outputs.
 const DIRECTORY: &str = "recall";
+/// The name of a file is a number with this suffix. Files with other names are neither read nor removed.
+const SUFFIX: &str = ".outputs";
 
 /// How often new outputs are written.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -85,15 +89,15 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Reads what the directory has, and writes what is learnt from now on. If that fails, `report` gets one sentence, and the
-    /// outputs are then known only to this process.
+    /// Reads what the directory has, and writes what is learnt from now on. If that fails, `report` gets one sentence, and these
+    /// outputs are known only to this process.
     fn start(
         recall: &Arc<Recall>,
         directory: PathBuf,
         bytes_max: u64,
         report: impl Fn(String) + Send + 'static,
     ) -> Self {
-        let mut files = Files { directory, bytes_max: bytes_max / 2, own: None };
+        let mut files = Files { directory, bytes_max: bytes_max / 2, own: None, is_stale: false };
         files.read(recall, &report);
         let (stop, stopped) = channel();
         let recall = Arc::clone(recall);
@@ -117,15 +121,21 @@ struct Files {
     bytes_max: u64,
     /// The file to which this process adds blocks, with its length.
     own: Option<(File, u64)>,
+    /// Whether everything in the files is to be removed.
+    is_stale: bool,
 }
 
 impl Files {
     /// Writes what is learnt until the other end of `stopped` is dropped.
     fn keep(&mut self, recall: &Recall, stopped: &Receiver<()>, report: impl Fn(String)) {
+        let mut is_reported = false;
         loop {
             let is_last = stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Disconnected);
-            if let Err(error) = self.write(recall.take_news()) {
-                return report(format!(
+            let outcome = self.write(recall.take_news());
+            // Goes on after an error, because what is forgotten later must leave the files too.
+            if let Some(error) = outcome.err().filter(|_| !is_reported) {
+                is_reported = true;
+                report(format!(
                     "computed evaluations cannot be kept in {}: {error}; the runs go on, and later processes compute these \
                      evaluations again",
                     self.directory.display()
@@ -147,9 +157,12 @@ impl Files {
         };
         for entry in entries {
             let entry = entry?;
-            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            if let Some(number) = number {
-                all.push((number, entry.metadata()?.len()));
+            let Some(number) = entry.file_name().to_str().and_then(number_of) else { continue };
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_file() => all.push((number, metadata.len())),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                // Another process has removed it, or it is something else.
+                _ => {}
             }
         }
         all.sort_unstable();
@@ -157,10 +170,10 @@ impl Files {
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        self.directory.join(format!("{number:06}"))
+        self.directory.join(name_of(number))
     }
 
-    /// Reads the newest files, as many as may be kept.
+    /// Reads the newest files that fit. A process with more memory may have written longer ones.
     fn read(&self, recall: &Recall, report: impl Fn(String)) {
         let all = self.all().unwrap_or_else(|error| {
             report(format!("{} cannot be read: {error}; its evaluations are computed again", self.directory.display()));
@@ -168,11 +181,10 @@ impl Files {
         });
         let (mut bytes, mut newest) = (0, Vec::new());
         for (number, length) in all.into_iter().rev() {
-            bytes += length;
-            if bytes > self.bytes_max {
-                break;
+            if bytes + length <= self.bytes_max {
+                bytes += length;
+                newest.push(self.path(number));
             }
-            newest.push(self.path(number));
         }
         for path in newest.into_iter().rev() {
             match fs::read(&path).map(|bytes| read_blocks(bytes.into(), recall)) {
@@ -190,22 +202,33 @@ impl Files {
 
     fn write(&mut self, news: News) -> io::Result<()> {
         let News { forgotten, outputs } = news;
-        if forgotten {
+        self.is_stale |= forgotten;
+        if self.is_stale {
             self.own = None;
             self.all()?.into_iter().try_for_each(|(number, _)| self.remove(number))?;
+            self.is_stale = false;
         }
         if outputs.is_empty() {
             return Ok(());
         }
-        let output = |(name, output): (Digest, Bytes)| v1::KnownOutput { name: name.0.to_vec().into(), output };
+        let output = |(name, Known { seed, output }): (Digest, Known)| {
+            let name = name.0.to_vec().into();
+            v1::KnownOutput { name, output, seed }
+        };
         let body = v1::KnownOutputs { outputs: outputs.into_iter().map(output).collect() }.encode_to_vec();
         let block = seal(Kind::KnownOutputs, &body);
-        let full = self.own.as_ref().is_none_or(|(_, length)| *length >= self.bytes_max / FILES);
-        if full {
+        let is_full = |(_, length): &(File, u64)| *length >= self.bytes_max / FILES;
+        // Another process may have removed the file.
+        let is_removed = |(file, _): &(File, u64)| file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+        if self.own.as_ref().is_none_or(|own| is_full(own) || is_removed(own)) {
             self.begin()?;
         }
-        let Some((file, length)) = &mut self.own else { return Ok(()) };
-        file.write_all(&block)?;
+        let (file, length) = self.own.as_mut().expect("a file was begun");
+        if let Err(error) = file.write_all(&block) {
+            // Later blocks must not follow a part of this one. If the part stays, it is found as damaged.
+            let _ = file.set_len(*length);
+            return Err(error);
+        }
         *length += block.len() as u64;
         Ok(())
     }
@@ -222,8 +245,8 @@ impl Files {
             self.remove(*number)?;
             bytes -= length;
         }
-        let next = all.last().map_or(1, |(number, _)| number + 1);
-        for number in next..next + ATTEMPTS {
+        let last = all.last().map_or(0, |(number, _)| *number);
+        for number in (1..=ATTEMPTS).map_while(|more| last.checked_add(more)) {
             match OpenOptions::new().create_new(true).append(true).open(self.path(number)) {
                 Ok(file) => {
                     self.own = Some((file, 0));
@@ -245,6 +268,16 @@ impl Files {
     }
 }
 
+fn name_of(number: u64) -> String {
+    format!("{number:06}{SUFFIX}")
+}
+
+/// The number of a file with this name.
+fn number_of(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(SUFFIX)?.parse().ok()?;
+    (name_of(number) == name).then_some(number)
+}
+
 /// Reads the blocks of a file. Returns how many of them are damaged.
 fn read_blocks(mut bytes: Bytes, recall: &Recall) -> u64 {
     let mut damaged = 0;
@@ -255,12 +288,91 @@ fn read_blocks(mut bytes: Bytes, recall: &Recall) -> u64 {
             damaged += 1;
             continue;
         };
-        for v1::KnownOutput { name, output } in outputs {
+        for v1::KnownOutput { name, output, seed } in outputs {
             if let Some(name) = Digest::from_slice(&name) {
                 // A slice would keep the whole file in memory.
-                recall.restore(name, Bytes::copy_from_slice(&output));
+                recall.restore(name, Known { seed, output: Bytes::copy_from_slice(&output) });
             }
         }
     }
     damaged
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn files(directory: &std::path::Path) -> Files {
+        Files { directory: directory.to_owned(), bytes_max: 1 << 20, own: None, is_stale: false }
+    }
+
+    fn news(forgotten: bool, numbers: std::ops::Range<u64>) -> News {
+        let known = |number: u64| Known { seed: number, output: Bytes::from_static(b"output") };
+        News { forgotten, outputs: numbers.map(|number| (Digest::of(&number.to_le_bytes()), known(number))).collect() }
+    }
+
+    fn names(directory: &std::path::Path) -> Vec<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = fs::read_dir(directory).unwrap().map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_files_of_recalled_outputs_are_read_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let foreign = ["000009", "7.outputs", "+00008.outputs", "notes"];
+        foreign.iter().for_each(|name| fs::write(directory.path().join(name), "mine").unwrap());
+        fs::create_dir(directory.path().join("000010.outputs")).unwrap();
+        let mut own = files(directory.path());
+        own.write(news(false, 0..3)).unwrap();
+        assert_eq!(own.all().unwrap().iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1]);
+        own.read(&Recall::new(1 << 20), |why| panic!("{why}"));
+        own.write(news(true, 0..0)).unwrap();
+        let mut left: Vec<&str> = foreign.into_iter().chain(["000010.outputs"]).collect();
+        left.sort_unstable();
+        assert_eq!(names(directory.path()), left);
+        // There is no number after this one.
+        let last = directory.path().join(name_of(u64::MAX));
+        fs::write(&last, "").unwrap();
+        assert!(own.write(news(false, 0..1)).unwrap_err().to_string().contains("take all names"));
+    }
+
+    #[test]
+    fn a_process_whose_file_was_removed_begins_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (files(directory.path()), files(directory.path()));
+        one.write(news(false, 0..3)).unwrap();
+        other.write(news(true, 0..0)).unwrap();
+        one.write(news(false, 3..5)).unwrap();
+        assert_eq!(names(directory.path()), ["000001.outputs"]);
+        assert!(one.all().unwrap()[0].1 > 0);
+    }
+
+    #[test]
+    fn what_is_forgotten_after_an_error_leaves_the_files() {
+        let outer = tempfile::tempdir().unwrap();
+        let (directory, aside) = (outer.path().join("recall"), outer.path().join("aside"));
+        let mut writer = files(&directory);
+        writer.write(news(false, 0..3)).unwrap();
+        // A file has the directory's name.
+        fs::rename(&directory, &aside).unwrap();
+        fs::write(&directory, "").unwrap();
+        assert!(writer.write(news(true, 0..0)).is_err() && writer.write(news(false, 0..1)).is_err());
+        fs::remove_file(&directory).unwrap();
+        fs::rename(&aside, &directory).unwrap();
+        writer.write(news(false, 0..0)).unwrap();
+        assert!(names(&directory).is_empty());
+        // The thread reports the first error, and goes on.
+        fs::remove_dir(&directory).unwrap();
+        fs::write(&directory, "").unwrap();
+        let (recall, reports) = (Arc::new(Recall::new(1 << 20).with_news()), Arc::new(Mutex::new(Vec::new())));
+        let sentences = Arc::clone(&reports);
+        let keeper = Keeper::start(&recall, directory, 1 << 20, move |why| sentences.lock().unwrap().push(why));
+        recall.forget();
+        drop(keeper);
+        assert_eq!(reports.lock().unwrap().iter().filter(|why| why.contains("cannot be kept")).count(), 1);
+    }
 }

@@ -118,6 +118,7 @@ impl Cluster {
                 events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
             }
             Effect::Drop { thread } => self.threads.end(thread),
+            Effect::ForgetRecalled => self.threads.forget_recalled(),
             // There is no other process, so its task has no output.
             Effect::ComputeHere { .. } => {
                 events.push_back(Event::ComputedHere(Err("there is no process for it".into())));

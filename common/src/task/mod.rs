@@ -170,6 +170,8 @@ pub struct Recallable {
     /// The name of each part: a hash of everything that its output depends on, including the problem. Parts with the same name
     /// have the same output, whatever runs and tasks they belong to.
     pub parts: Vec<Digest>,
+    /// The seed of each part, if its name promises that the output does not depend on it; otherwise 0.
+    pub seeds: Vec<u64>,
 }
 
 /// One unit of work.

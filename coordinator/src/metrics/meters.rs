@@ -176,6 +176,6 @@ pub(crate) fn name_of_job(job: &Job) -> &'static str {
         Job::Recomputation { .. } => "recomputation",
         Job::Recomputations(_) => "recomputations",
         Job::Pass { .. } => "pass",
-        Job::Forget { .. } | Job::ForgetRecalled => "forget",
+        Job::Forget { .. } => "forget",
     }
 }

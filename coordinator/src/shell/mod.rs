@@ -340,6 +340,7 @@ impl Shell {
             }
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),
+            Effect::ForgetRecalled => self.runs.forget_recalled(),
             Effect::ComputeHere { task, limit_ms, output_bytes_max } => {
                 let (limit, inbox) = (Duration::from_millis(limit_ms), self.inbox.clone());
                 let own = Own { task, limit, output_bytes_max };

@@ -257,6 +257,10 @@ impl RunThreads {
         }
     }
 
+    pub(super) fn forget_recalled(&self) {
+        self.recall.iter().for_each(|recall| recall.forget());
+    }
+
     /// Ends a thread and drops its replicas.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.jobs.remove(&thread);

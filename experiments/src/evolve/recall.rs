@@ -62,7 +62,9 @@ impl Names {
             let is_made = [u8::from(item.candidate.is_none())];
             Digest::of_pieces([&self.problem.0[..], &is_made, &genes, &seed.to_le_bytes()])
         };
-        Recallable { problem: self.problem, parts: items.iter().map(name).collect() }
+        let unnamed = |item: &Item| if self.by_seed { 0 } else { item.seed };
+        let (parts, seeds) = items.iter().map(|item| (name(item), unnamed(item))).unzip();
+        Recallable { problem: self.problem, parts, seeds }
     }
 }
 

@@ -2654,6 +2654,9 @@ pub struct KnownOutput {
     /// The output of a task that has only this part, encoded.
     #[prost(bytes = "bytes", tag = "2")]
     pub output: ::prost::bytes::Bytes,
+    /// The seed with which it was computed, if the output is not to depend on that.
+    #[prost(fixed64, tag = "3")]
+    pub seed: u64,
 }
 /// A coordinator that leads: only it may write. Object leader/EPOCH, created by a coordinator that takes over; the highest
 /// epoch leads.

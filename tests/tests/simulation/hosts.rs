@@ -295,7 +295,11 @@ impl Hosts<'_> {
             Effect::Publish(view) if view.run.state() == RunState::Finished => {
                 self.finished.get_or_insert((at, view.run.digest.clone()));
             }
-            Effect::End { .. } | Effect::Convict { .. } | Effect::Unpublish { .. } | Effect::Stopped => {
+            Effect::End { .. }
+            | Effect::Convict { .. }
+            | Effect::ForgetRecalled
+            | Effect::Unpublish { .. }
+            | Effect::Stopped => {
                 panic!("nothing fails here: {effect:?}")
             }
             Effect::Publish(_)

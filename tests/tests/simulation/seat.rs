@@ -205,6 +205,10 @@ impl Seat {
         }
     }
 
+    pub(super) fn forget_recalled(&self) {
+        self.process.iter().for_each(|process| process.threads.forget_recalled());
+    }
+
     /// Runs a job that takes this long, after the earlier ones; returns its reports and when they are ready.
     pub(super) fn run_job(
         &mut self,

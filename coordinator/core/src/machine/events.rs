@@ -394,6 +394,8 @@ pub enum Effect {
         /// The thread.
         thread: ThreadId,
     },
+    /// Forget all outputs that any run could recall, because one of the workers that computed them may be wrong.
+    ForgetRecalled,
     /// Compute this task in a separate process of the coordinator. The shell reports with [`Event::ComputedHere`]. No earlier
     /// such task is outstanding.
     ComputeHere {

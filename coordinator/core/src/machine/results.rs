@@ -291,13 +291,17 @@ impl Coordinator {
         match verified && trusted(from) && !vouchers.iter().any(trusted) {
             // Once all workers that vouched for the output are convicted, the states that absorbed it are void.
             true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
-            false => self.doubt(&place, (&right.worker, taken), (&from.worker, output)),
+            false => {
+                self.effects.push(Effect::ForgetRecalled);
+                self.doubt(&place, (&right.worker, taken), (&from.worker, output));
+            }
         }
     }
 
     /// A part of a task had another output than before. If earlier outputs were recalled, the run may rest on a wrong one.
     pub(super) fn differs(&mut self, place: &Place, worker: &str, (output, known): (Digest, Digest), recalled: bool) {
         if recalled {
+            // The thread has forgotten everything that could be recalled.
             return self.doubt(place, (RECALLED, known), (worker, output));
         }
         let run = self.runs.change(place.run);
@@ -335,9 +339,6 @@ impl Coordinator {
         );
         run.notice(sentence.clone());
         let (about, line) = (run.about_replica(replica).and_task(place.task), format!("run {}: {sentence}", run.name));
-        if let Some(thread) = run.thread() {
-            self.effects.push(Effect::Job { thread, job: Job::ForgetRecalled });
-        }
         self.tally.doubts += 1;
         self.effects.log_about(Topic::Doubt, about, line);
         if run.doubts.len() < DOUBTS_MAX {

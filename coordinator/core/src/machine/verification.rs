@@ -181,6 +181,7 @@ impl Coordinator {
         self.tally.convictions += 1;
         self.effects.log_about(Topic::WorkerRefused, about, sentence);
         self.effects.push(Effect::Convict { identity: identity.to_string(), what });
+        self.effects.push(Effect::ForgetRecalled);
         let of = |session: &Session| session.identity_number() == Some(identity);
         for (id, _) in self.sessions.iter().filter(|(_, session)| of(session)) {
             self.facts.note_lost(id, Cause::Convicted);

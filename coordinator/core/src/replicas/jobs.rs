@@ -80,9 +80,7 @@ pub enum Job {
         /// The hash of the output.
         output: Digest,
     },
-    /// Forget all outputs that could be recalled, because one of the workers that computed them is wrong.
-    ForgetRecalled,
-    /// Forget the outputs that this identity sent and that no other identity has sent too, and all that could be recalled.
+    /// Forget the outputs that this identity sent and that no other identity has sent too.
     Forget {
         /// The number of the identity.
         identity: Arc<str>,

@@ -29,7 +29,7 @@ use crate::{
     trust::{Draw, Holder, Worth, void_since},
 };
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
-pub use recall::{Counted, News, Recall, Recalling};
+pub use recall::{Counted, Known, News, Recall, Recalling};
 use recall::{Differing, Pieces, Planned};
 pub use recomputations::Recomputation;
 use recomputations::Recomputations;
@@ -189,9 +189,7 @@ impl Replicas {
                 }
                 self.resume(replica, reports);
             }
-            Job::ForgetRecalled => self.recalling.iter().for_each(Recalling::forget),
             Job::Forget { identity } => {
-                self.recalling.iter().for_each(Recalling::forget);
                 for begun in self.begun.values_mut() {
                     let Begun::Open(round) = begun else { continue };
                     round.unseconded.values_mut().for_each(|sent| sent.retain(|(of, _)| *of != identity));

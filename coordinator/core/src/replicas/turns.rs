@@ -28,6 +28,11 @@ impl Turns {
         self.recall = recall;
     }
 
+    /// The core no longer trusts what could be recalled.
+    pub fn forget_recalled(&self) {
+        self.recall.iter().for_each(|recall| recall.forget());
+    }
+
     /// The core requests a thread for a run, which recalls outputs with this scope if it has one.
     pub fn start(
         &mut self,

@@ -41,6 +41,7 @@ impl Cluster {
                 self.seats[seat].start_thread(thread, prepared, draw, states, scope);
             }
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
+            Effect::ForgetRecalled => self.seats[seat].forget_recalled(),
             Effect::Job { thread, job } => {
                 let ms = self.draw_ms(5);
                 if let Some((at, reports)) = self.seats[seat].run_job(self.now, thread, job, ms) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::{
-    replicas::{News, Recall},
+    replicas::{Known, News, Recall},
     trust::Level,
 };
 
@@ -28,7 +28,7 @@ fn file(settings: &str) -> String {
 }
 
 fn recall() -> Arc<Recall> {
-    Arc::new(Recall::new(64 << 20))
+    Arc::new(Recall::new(64 << 20).with_news())
 }
 
 /// The run as two honest workers compute it, under this name.
@@ -89,14 +89,14 @@ fn poisoned(recall: &Recall, every: usize) -> Arc<Recall> {
     let poisoned = self::recall();
     let News { outputs, .. } = recall.take_news();
     assert!(outputs.len() > every, "there are {} outputs", outputs.len());
-    for (number, (name, output)) in outputs.into_iter().enumerate() {
+    for (number, (name, Known { seed, output })) in outputs.into_iter().enumerate() {
         let mut bytes = output.to_vec();
         // The last byte of a number's mantissa.
         if number % every == 0 && bytes.len() > 8 {
             let place = bytes.len() - 3;
             bytes[place] ^= 1;
         }
-        poisoned.restore(name, bytes.into());
+        poisoned.restore(name, Known { seed, output: bytes.into() });
     }
     poisoned
 }
@@ -128,9 +128,10 @@ fn a_damaged_output_is_computed_again() {
     let mut story = begun(&recall);
     computed(&mut story, "first", &file);
     let damaged = self::recall();
-    for (name, output) in recall.take_news().outputs {
+    for (name, Known { seed, output }) in recall.take_news().outputs {
         let is_standing = output.len() < 9;
-        damaged.restore(name, if is_standing { output } else { Bytes::from_static(b"nonsense") });
+        let output = if is_standing { output } else { Bytes::from_static(b"nonsense") };
+        damaged.restore(name, Known { seed, output });
     }
     let mut story = begun(&damaged);
     let run = computed(&mut story, "second", &file);

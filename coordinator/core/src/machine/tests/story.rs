@@ -182,6 +182,7 @@ impl Story {
                 events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
             }
             Effect::Drop { thread } => self.threads.end(thread),
+            Effect::ForgetRecalled => self.threads.forget_recalled(),
             Effect::ComputeHere { task, .. } => {
                 let outcome = self.here.map(|here| here(&task));
                 self.tried_here.push(task);

@@ -9,7 +9,7 @@ use evoxo_common::rng::{Stream, below};
 
 use super::*;
 use crate::{
-    replicas::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
+    replicas::{Job, PlannedTask, Recall, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
     saved::{finished_in, seal_conviction},
     trust::{Draw, DrawKey, Holder, Level, Worth},
 };
@@ -355,12 +355,16 @@ fn of_two() -> String {
 #[test]
 fn a_convicted_workers_results_are_recomputed() {
     let mut story = lied_to(1, 1_000_000);
+    let recall = Arc::new(Recall::new(1 << 20).with_news());
+    story.recall(&recall);
     story.wait(4000);
+    assert!(!recall.take_news().forgotten);
     story.greet_as(3, "trusted", true);
     work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
     let run = story.run("r");
     assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()));
     assert_eq!((story.convicted[0].0.as_str(), run.doubts.len()), ("liar", 0));
+    assert!(recall.take_news().forgotten, "runs that trust every worker may have recalled outputs of the liar");
     assert!(story.log.iter().any(|(_, line)| line.contains("is computed again") && line.contains("from round 1 on")));
 }
 
