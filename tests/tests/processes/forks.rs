@@ -46,7 +46,7 @@ async fn a_run_on_a_coordinator_is_forked_there() {
     };
     refused(&[&["fork", "tables", "--submit"], &change[..]].concat(), "there is no run \"tables\"").await;
     let other = ["fork", "table", "--submit", "--at", "5", "--set", "penalty=7"];
-    refused(&other, "another configuration").await;
-    let fixed = ["fork", "table", "--submit", "--at", "5", "--set", "generations=9"];
+    refused(&other, "run \"table-fork\" exists with other settings").await;
+    let fixed = ["fork", "table", "--submit", "--at", "5", "--set", "fathers=3"];
     refused(&fixed, "table cannot be forked").await;
 }
