@@ -41,7 +41,8 @@ run of fewer is computed again to keep states between pieces, which also verifie
 The file is a DSSE envelope with an in-toto statement, which other tools read. With --key it is signed; without, nobody knows \
 who made it. A key is a PEM file with an ECDSA P-256 or Ed25519 key: your access file, or one that openssl makes.
 
-A certificate in the run's directory makes it a Workflow Run RO-Crate, which archives such as Zenodo and WorkflowHub read: ro-crate-metadata.json describes the files, with their hashes. Write there how the directory may be used, under \"license\".
+A certificate in the run's directory makes it a Workflow Run RO-Crate, which archives such as WorkflowHub read: \
+ro-crate-metadata.json describes the files, with their hashes. Write there how the directory may be used, under \"license\".
 
 Examples:
   evoxo certify out/invincible
