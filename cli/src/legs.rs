@@ -21,6 +21,12 @@ pub(crate) fn build() -> Value {
     })
 }
 
+/// The version that computed a run, or only fetched it if nothing else is known, and its commit; `provenance` is the result's.
+pub(crate) fn made_with(provenance: &Value) -> [String; 2] {
+    let about = if provenance["version"].is_string() { provenance } else { &provenance["fetched_with"] };
+    ["version", "commit"].map(|name| about[name].as_str().unwrap_or("not recorded").to_owned())
+}
+
 /// The leg that this process computes.
 pub(crate) struct Leg {
     start: Instant,

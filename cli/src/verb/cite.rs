@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     json,
     kept::Kept,
+    legs::made_with,
     say::{program, stdout},
 };
 
@@ -74,12 +75,11 @@ struct Cited {
 impl Cited {
     fn of(kept: &Kept, arguments: &Arguments, digest: &str) -> anyhow::Result<Self> {
         let provenance = &kept.result["provenance"];
-        let about = if provenance["version"].is_string() { provenance } else { &provenance["fetched_with"] };
-        let known = |name: &str| about[name].as_str().unwrap_or("not recorded").to_owned();
+        let [version, commit] = made_with(provenance);
         Ok(Self {
             command: command(kept, arguments),
-            version: known("version"),
-            commit: known("commit"),
+            version,
+            commit,
             signature: provenance["signature"].as_str().map(String::from),
             config_hash: kept.config.hash().to_string(),
             digest: digest.into(),

@@ -80,6 +80,12 @@ impl Birth {
     }
 }
 
+/// Genes of one byte each as the genes of a birth.
+#[must_use]
+pub fn words(genome: &[u8]) -> Vec<u64> {
+    genome.iter().map(|gene| u64::from(*gene)).collect()
+}
+
 /// A hash of genes: individuals with equal genes share it, and hardly any others.
 #[must_use]
 pub fn mark(genes: &[u64]) -> u64 {

@@ -42,7 +42,7 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-pub use birth::{Birth, Births, Growth, Lineage, Origin, mark};
+pub use birth::{Birth, Births, Growth, Lineage, Origin, mark, words};
 pub use chain::{Link, ResultDigest};
 pub use compared::{Differing, differing, distinguishing, groups, listed, settings_but};
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, short_template, template};

@@ -225,7 +225,7 @@ impl RunThreads {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        let recalling = self.recall.clone().zip(scope).map(|(recall, scope)| Recalling::new(recall, scope));
+        let recalling = Recalling::of(self.recall.as_ref(), scope);
         let (jobs, received) = mpsc::channel();
         let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {

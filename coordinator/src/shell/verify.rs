@@ -1,5 +1,5 @@
-//! The thread that reads all objects of finished replicas and their copies from time to time. A start does not read them, so this thread
-//! finds damage before anybody needs the results. It reads one object at a time, and rests most of the time.
+//! The thread that reads all objects of finished replicas and their copies from time to time. A start does not read them, so
+//! this thread finds damage before anybody needs the results. It reads one object at a time, and rests most of the time.
 
 use std::{
     collections::BTreeSet,

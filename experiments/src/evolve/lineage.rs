@@ -10,7 +10,7 @@ use evoxo_common::{
 use serde_json::Value;
 
 use super::{
-    algorithm::{Algorithm, Descent},
+    algorithm::{Algorithm, Descent, having, listed},
     genome::{Candidate, Genes, Part},
     settings::Settings,
 };
@@ -22,9 +22,8 @@ fn genes(values: &Values) -> Result<Vec<String>, String> {
     let settings = Settings::of(values);
     let name = settings.algorithm.name;
     if !settings.algorithm.has_parents {
-        return Err(format!(
-            "the candidates of {name} have no parents: it does not make them from others that it keeps"
-        ));
+        let others = listed(&having(|kind| kind.has_parents), "and");
+        return Err(format!("the candidates of {name} have no parents that are followed: those of {others} have"));
     }
     let named = |part: &Part| match part.length {
         1 => vec![part.name.clone()],
@@ -60,8 +59,8 @@ pub(super) fn bits(candidate: &Candidate) -> Vec<u64> {
     candidate.parts.iter().flat_map(of).collect()
 }
 
-/// The births of the next batch; with a window, of the candidate that a place became free for. A candidate that the algorithm
-/// keeps already is none, nor is a copy of another one.
+/// The births of the next batch; with a window, that of the newest candidate. A candidate that the algorithm keeps already is
+/// none, nor is a copy of another one.
 pub(super) fn births(algorithm: &dyn Algorithm) -> Vec<Birth> {
     let kept: Vec<Vec<u64>> = algorithm.population().iter().map(|individual| bits(&individual.candidate)).collect();
     let mut known: BTreeSet<u64> = kept.iter().map(|genes| mark(genes)).collect();

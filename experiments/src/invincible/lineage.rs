@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use evoxo_common::{
-    experiment::{Birth, Births, Growth, Lineage, mark},
+    experiment::{Birth, Births, Growth, Lineage, mark, words},
     settings::Values,
 };
 use evoxo_games::{board::tic_tac_toe, table::graph::Graph};
@@ -22,10 +22,6 @@ fn genes(values: &Values) -> Result<Vec<String>, String> {
 /// The cell to play.
 fn value(_: &Values, _: usize, gene: u64) -> Value {
     tic_tac_toe().cell_name(gene as u8).into()
-}
-
-fn words(genome: &[u8]) -> Vec<u64> {
-    genome.iter().map(|gene| u64::from(*gene)).collect()
 }
 
 /// The births of the next generation.

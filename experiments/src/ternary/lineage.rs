@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use evoxo_common::{
-    experiment::{Birth, Births, Experiment as _, Growth, Lineage, mark},
+    experiment::{Birth, Births, Experiment as _, Growth, Lineage, mark, words},
     settings::Values,
     task::checked,
 };
@@ -28,10 +28,6 @@ fn genes(values: &Values) -> Result<Vec<String>, String> {
 /// The letter.
 fn value(_: &Values, _: usize, gene: u64) -> Value {
     gene.into()
-}
-
-fn words(genome: &[u8]) -> Vec<u64> {
-    genome.iter().map(|gene| u64::from(*gene)).collect()
 }
 
 /// The births of the next generation, after its games. A string that stays may be repaired again: then it is born from itself.

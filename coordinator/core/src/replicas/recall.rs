@@ -270,10 +270,10 @@ pub struct Recalling {
 }
 
 impl Recalling {
-    /// Recalls the outputs that were learnt with the same scope.
+    /// Recalls the outputs that were learnt with the same scope; nothing without outputs or without a scope.
     #[must_use]
-    pub fn new(recall: Arc<Recall>, scope: Digest) -> Self {
-        Self { recall, asked: Cell::new(0), scope }
+    pub fn of(recall: Option<&Arc<Recall>>, scope: Option<Digest>) -> Option<Self> {
+        Some(Self { recall: Arc::clone(recall?), asked: Cell::new(0), scope: scope? })
     }
 
     /// Whether an output that could be recalled is computed nevertheless.

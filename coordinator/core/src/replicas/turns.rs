@@ -42,8 +42,8 @@ impl Turns {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        let recall = self.recall.clone().zip(scope).map(|(recall, scope)| Recalling::new(recall, scope));
-        let replicas = Replicas::new(&self.registry, prepared, draw, states).recalling(recall);
+        let recalling = Recalling::of(self.recall.as_ref(), scope);
+        let replicas = Replicas::new(&self.registry, prepared, draw, states).recalling(recalling);
         self.runs.insert(thread, replicas);
     }
 

@@ -6,11 +6,11 @@
 //! when the runs take four fifths of the bytes. A run goes an hour after its announcement at the earliest, so nothing
 //! disappears at a start with a new setting, or with a wrong clock, before a person could read of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::time::Millis;
 
-use super::{Act, Look, Rule, retention::Keep};
+use super::{Act, Look, Ordered, Rule, retention::Keep};
 use crate::machine::{run::Run, runs::RunId};
 
 /// How long before the end of its time a deletion is announced at most, in milliseconds.
@@ -120,16 +120,21 @@ fn by_bytes(limit: Option<u64>, newer: u64, bytes: u64) -> Due {
     }
 }
 
-/// The rule. It only remembers when something may be due next.
+/// The rule. It only remembers when something may be due next, and for which runs.
 #[derive(Default)]
 pub(in crate::machine) struct Expiry {
     due: Option<Millis>,
+    /// The runs that have a time of their own.
+    timed: BTreeSet<RunId>,
 }
 
 impl Expiry {
     fn judge(&mut self, look: &Look) -> Vec<Act> {
         self.due = None;
         let limit = look.settings.retain_bytes;
+        if look.settings.retain_ms.is_none() && limit.is_none() && self.timed.is_empty() {
+            return Vec::new();
+        }
         let mut newer: BTreeMap<&str, u64> = BTreeMap::new();
         let mut acts = Vec::new();
         for Ended { id, run, age_ms, own_ms } in ended(look).into_iter().rev() {
@@ -192,6 +197,17 @@ fn announce(id: RunId, run: &Run, when: &str) -> Act {
 }
 
 impl Rule for Expiry {
+    fn ordered(&mut self, run: RunId, order: &Ordered) {
+        match Keep::of(order.terms) {
+            Keep::For(_) => self.timed.insert(run),
+            Keep::No | Keep::Always => self.timed.remove(&run),
+        };
+    }
+
+    fn removed(&mut self, run: RunId) {
+        self.timed.remove(&run);
+    }
+
     fn tick(&mut self, look: &Look) -> Vec<Act> {
         if self.due.is_some_and(|due| due <= look.now) { self.judge(look) } else { Vec::new() }
     }
