@@ -164,7 +164,7 @@ impl Inline {
     /// Begins a run from the states in `checkpoint`, which is sealed, as if the run had been stopped there.
     pub(crate) fn begin(&mut self, name: &str, config: &Config, checkpoint: Bytes) -> anyhow::Result<()> {
         self.submit(name, config, &Progress::new())?;
-        match self.store.write(name, &Write::Checkpoint { number: 1, bytes: checkpoint }) {
+        match self.store.write(name, &Write::Checkpoint { number: 1, bytes: checkpoint, keep: config.keep }) {
             Ok(_) => Ok(()),
             Err(StoreFault::Superseded(why) | StoreFault::Fenced(why) | StoreFault::Failed(why)) => bail!("{why}"),
         }

@@ -1,14 +1,15 @@
 //! Where two replicas part: the first number in which their histories differ, and what this build computes.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
-use evoxo_common::experiment::{Config, Replica};
+use evoxo_common::experiment::{Config, Registry, Replica};
 use evoxo_worker::{Processes, Program};
 use serde_json::{Value, json};
 
 use crate::{
     recompute::advance,
     side::{KeptReplica, KeptRun, Match, Name, same},
+    stored,
 };
 
 /// A number that two histories have in the same place, with different values.
@@ -70,6 +71,8 @@ impl Checked {
 
 /// What came of computing a replica of both sides again.
 pub(crate) struct Computed {
+    /// The rounds of the stored state with which it began; 0 if it began with the first round.
+    pub(crate) from: u64,
     /// The rounds up to which both were computed.
     pub(crate) rounds: u64,
     /// The first round after which the replicas of the two configurations differ, as this build computes them. `None` if
@@ -90,6 +93,11 @@ pub(crate) fn last_round(found: Match, told: [&KeptReplica; 2]) -> Option<u64> {
             .into_iter()
             .max(),
     }
+}
+
+/// Whether one computation shows both sides.
+pub(crate) fn is_one([one, other]: [&KeptRun; 2], alike: bool) -> bool {
+    alike && one.config().hash() == other.config().hash()
 }
 
 /// One side while its replica is computed again.
@@ -125,12 +133,25 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Computes a replica of both sides again from its beginning, up to this round or to its end. If both have one configuration
-/// and `alike` divisions into rounds, it is computed once.
+/// A replica as it is stored before the first difference, if a run has states that are early enough.
+pub(crate) fn state_before(registry: &Registry, side: &KeptRun, name: &Name, found: Match) -> Option<Replica> {
+    let Match::Different { after: Some(after), .. } = found else { return None };
+    let early = stored::early(registry, Path::new(&side.path), after).ok()?;
+    let (origin, state) = early.into_iter().find(|(_, state)| (&state.arm, state.replica) == (&name.0, name.1))?;
+    let replica = Replica::restore(side.config(), &state).ok()?;
+    let is_ours = origin.signature == side.config().kind.signature().0.as_slice();
+    // It must have the digests that the run keeps.
+    let links = &side.replicas[name].links;
+    (is_ours && replica.links().iter().all(|link| links.contains(link))).then_some(replica)
+}
+
+/// Computes a replica of both sides again, from these states or else from its beginning, up to this round or to its end. If
+/// both have one configuration and `alike` divisions into rounds, it is computed once.
 pub(crate) fn compute(
     sides: [&KeptRun; 2],
     name: &Name,
     alike: bool,
+    states: [Option<Replica>; 2],
     last: Option<u64>,
     programs: &Arc<[Program]>,
     threads: usize,
@@ -138,18 +159,20 @@ pub(crate) fn compute(
     let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(programs))).collect();
     let [one, other] = sides;
     let mut lanes = [Lane::of(one, name)?, Lane::of(other, name)?];
-    let start = |side: &KeptRun| {
+    let start = |(side, state): (&KeptRun, Option<Replica>)| {
         let arm = side.config().arms.iter().find(|arm| arm.name == name.0)?;
-        Some(Replica::start(side.config(), arm, name.1))
+        Some(state.unwrap_or_else(|| Replica::start(side.config(), arm, name.1)))
     };
-    let is_one = alike && one.config().hash() == other.config().hash();
+    let is_one = is_one(sides, alike);
     let mut replicas: Vec<Replica> =
-        [one, other].into_iter().filter_map(start).take(if is_one { 1 } else { 2 }).collect();
-    let (mut rounds, mut parted) = (0, None);
+        [one, other].into_iter().zip(states).filter_map(start).take(if is_one { 1 } else { 2 }).collect();
+    let from = replicas.iter().map(Replica::rounds).min().unwrap_or(0);
+    let (mut rounds, mut parted) = (from, None);
     while last.is_none_or(|last| rounds < last) && replicas.iter().any(|replica| !replica.is_finished()) {
         rounds += 1;
         let both_go_on = replicas.iter().all(|replica| !replica.is_finished());
-        for (place, replica) in replicas.iter_mut().enumerate().filter(|(_, replica)| !replica.is_finished()) {
+        let is_due = |replica: &Replica| replica.rounds() < rounds && !replica.is_finished();
+        for (place, replica) in replicas.iter_mut().enumerate().filter(|(_, replica)| is_due(replica)) {
             let before = replica.history().len();
             advance(replica, &mut processes)?;
             let of_it = if is_one { 0..2 } else { place..place + 1 };
@@ -161,10 +184,11 @@ pub(crate) fn compute(
             && parted.is_none()
             && alike
             && both_go_on
+            && one.rounds() == other.rounds()
             && one.digest() != other.digest()
         {
             parted = Some(rounds);
         }
     }
-    Ok(Computed { rounds, parted, sides: lanes.map(|lane| lane.checked) })
+    Ok(Computed { from, rounds, parted, sides: lanes.map(|lane| lane.checked) })
 }

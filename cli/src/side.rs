@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{anyhow, bail};
-use evoxo_common::experiment::{Config, Link, NoFigures, Registry, ReplicaTold, ResultDigest, small::short_digest};
+use evoxo_common::{
+    comparison::Measured,
+    experiment::{Config, Link, NoFigures, Registry, ReplicaTold, ResultDigest, small::short_digest},
+};
 use serde_json::Value;
 
 use crate::kept::Kept;
@@ -96,6 +99,19 @@ impl KeptRun {
             }
         })?;
         Ok(Some(rows))
+    }
+
+    /// The final values of its replicas, for a test.
+    pub(crate) fn measured(&self) -> anyhow::Result<Measured> {
+        let mut last: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
+        if self.kept.has_history() {
+            self.kept.history()?.each_row(self.config(), |arm, replica, row| drop(last.insert((arm, replica), row)))?;
+        }
+        Ok(Measured::of(self.config(), &self.kept.result, |name, column| {
+            let place = self.config().arms.iter().position(|arm| arm.name == name);
+            let of_arm = last.iter().filter(|((arm, _), _)| Some(*arm) == place);
+            of_arm.filter_map(|((_, replica), row)| Some((*replica, *row.get(column)?))).collect()
+        }))
     }
 
     /// Seconds that one thread needs for a round of this run, as far as its provenance says so.

@@ -9,7 +9,7 @@ use evoxo_common::{
 };
 use evoxo_coordinator::{
     saved::{SavedRun, seal_replica},
-    store::Store,
+    store::{Early, Store},
 };
 use evoxo_proto::v1;
 use prost::Message as _;
@@ -43,20 +43,10 @@ pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Opti
     bail!("{}: {}", place, why.unwrap_or_default())
 }
 
-/// The stored states of replicas with at most this many rounds, of the run in this directory. What cannot be read is noted and
-/// left out.
-pub(crate) fn early(registry: &Registry, directory: &Path, rounds: u64) -> anyhow::Result<Vec<v1::Finished>> {
+/// The last stored state of each replica that has at most this many rounds, of the run in this directory.
+pub(crate) fn early(registry: &Registry, directory: &Path, rounds: u64) -> anyhow::Result<Vec<Early>> {
     let Some((place, run)) = directory::stored(directory)? else { return Ok(Vec::new()) };
-    let mut store = Store::open_to_read(&place, registry.clone())?;
-    let Some(mut saved) = store.load_run(&run)? else { return Ok(Vec::new()) };
-    saved.notices.iter().for_each(notice);
-    saved.finished.retain(|finished| finished.replica.rounds <= rounds);
-    saved.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.states.retain(|state| state.rounds <= rounds));
-    let found = replicas(&store, &saved).unwrap_or_else(|why| {
-        notice(why);
-        Vec::new()
-    });
-    found.iter().map(finished).collect()
+    Ok(Store::open_to_read(&place, registry.clone())?.early(&run, rounds)?)
 }
 
 /// A stored replica, with the build that computed it.

@@ -67,18 +67,24 @@ impl Entry {
     }
 }
 
+/// The first arm minus the second: by pairs of replicas with the same number, or else by Welch's test. `None` if an arm has
+/// fewer than two replicas, or if there are fewer than two pairs.
+#[must_use]
+pub fn difference([one, two]: [&Entry; 2], in_pairs: bool) -> Option<Difference> {
+    if !in_pairs {
+        return t_test(Sample::of(&one.figures())?, Sample::of(&two.figures())?);
+    }
+    let of_two = |number: u32| two.values.iter().find(|(other, _)| *other == number).map(|(_, value)| *value);
+    let differences = one.values.iter().filter_map(|(number, value)| Some(value - of_two(*number)?));
+    paired_t_test(&differences.collect::<Vec<f64>>())
+}
+
 impl Question {
     /// The first arm minus the second, by their indices. The test is by pairs of replicas if replicas share something, else
     /// Welch's. `None` if an arm has fewer than two replicas, or if there are fewer than two pairs.
     #[must_use]
     pub fn difference(&self, [one, two]: [usize; 2]) -> Option<Difference> {
-        let [one, two] = [&self.arms[one], &self.arms[two]];
-        if self.shared.is_none() {
-            return t_test(Sample::of(&one.figures())?, Sample::of(&two.figures())?);
-        }
-        let of_two = |number: u32| two.values.iter().find(|(other, _)| *other == number).map(|(_, value)| *value);
-        let differences = one.values.iter().filter_map(|(number, value)| Some(value - of_two(*number)?));
-        paired_t_test(&differences.collect::<Vec<f64>>())
+        difference([&self.arms[one], &self.arms[two]], self.shared.is_some())
     }
 
     /// An answer by the differences of every other arm from the first arm.

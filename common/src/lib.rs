@@ -6,6 +6,7 @@
 
 pub mod candidates;
 pub mod card;
+pub mod comparison;
 pub mod conclusion;
 pub mod digest;
 pub mod envelope;

@@ -1,5 +1,7 @@
 //! Texts for people.
 
+use bytesize::ByteSize;
+
 /// A text from outside in quotes, for a one-line message: control characters are escaped, and the text is cut after 40
 /// letters.
 #[must_use]
@@ -33,6 +35,20 @@ pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
 #[must_use]
 pub fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The bytes that a size like "64 MiB", "2GB" or "0" stands for.
+#[must_use]
+pub fn size(text: &str) -> Option<u64> {
+    text.parse::<ByteSize>().ok().map(|size| size.as_u64())
+}
+
+/// A size without loss, in the largest unit that has no decimals: "64 MiB". [`size`] is the inverse.
+#[must_use]
+pub fn size_text(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let larger = if bytes == 0 { 0 } else { (bytes.trailing_zeros() as usize / 10).min(units.len() - 1) };
+    format!("{} {}", bytes >> (10 * larger), units[larger])
 }
 
 /// A number with separators: "1,000,000".
@@ -140,6 +156,17 @@ mod tests {
         let texts = ["27.05", "0.5", "6.977e-5", "0.01", "1234568", "1.235e7", "1.235e-9", "-0.25", "0", "1"];
         assert_eq!(numbers.map(rounded), texts);
         assert_eq!([f64::NAN, f64::INFINITY].map(rounded), ["NaN", "inf"]);
+    }
+
+    #[test]
+    fn sizes_are_written_without_loss() {
+        for (bytes, text) in
+            [(0, "0 B"), (1023, "1023 B"), (64 << 20, "64 MiB"), (3 << 29, "1536 MiB"), (1 << 62, "4194304 TiB")]
+        {
+            assert_eq!((size_text(bytes).as_str(), size(text)), (text, Some(bytes)));
+        }
+        assert_eq!([size("2GB"), size("0"), size("1.5MiB")], [Some(2_000_000_000), Some(0), Some(3 << 19)]);
+        assert_eq!([size(""), size("MiB"), size("-1"), size("64 apples")], [None; 4]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use evoxo_common::experiment::Registry;
 use evoxo_proto::{PROTOCOL, STORE_FORMAT};
 
 pub use evoxo_coordinator_core as core;
-pub use evoxo_coordinator_core::{id, index, names, pack, prepared, replicas, saved, trust, write};
+pub use evoxo_coordinator_core::{id, index, kept, names, pack, prepared, replicas, saved, trust, write};
 pub use grpc::accept::files_for;
 
 /// Runs the daemon with these arguments. Logs go to standard error.

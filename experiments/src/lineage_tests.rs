@@ -81,6 +81,29 @@ fn everybody_descends_from_the_first_population() {
     }
 }
 
+/// A candidate that was made before a change of settings has the parents that it had without the change.
+#[test]
+fn births_before_a_fork_are_those_of_its_past() {
+    let file = "experiment = \"evolve\"\n[settings]\nproblem = \"onemax\"\nlength = 12\npopulation = 6\nwindow = 4\n\
+                evaluations = 60\nbaseline = \"none\"\n";
+    let births = |fork: &str| {
+        let config = parse(&format!("{file}{fork}"));
+        let mut replica = Replica::start(&config, &config.arms[0], 0);
+        let mut all = Vec::new();
+        while !replica.is_finished() {
+            all.push(replica.births().generations);
+            local::step(&mut replica).unwrap();
+        }
+        all
+    };
+    let past = births("mutations = 1\n");
+    for at in [20, 21, 33] {
+        let fork = births(&format!("mutations = 9\n[[fork]]\nat = {at}\n[fork.settings]\nmutations = 1\n"));
+        assert_eq!(fork[..=at], past[..=at]);
+        assert_ne!(fork, past);
+    }
+}
+
 /// A round may have many cycles: their births are those of as many rounds of one cycle.
 #[test]
 fn births_do_not_depend_on_the_grain() {

@@ -47,6 +47,23 @@ fn numbers_are_read_however_toml_spells_them() {
     assert_eq!(parse(text, &[]).unwrap(), parse(plain, &[]).unwrap());
 }
 
+/// How many bytes of states stay is part of the file, and not of what is computed.
+#[test]
+fn states_that_stay_change_no_hash() {
+    let config = |keep: &str| parse(&format!("experiment = \"invincible\"\n{keep}"), &[]);
+    let plain = config("").unwrap();
+    for (keep, bytes) in [("keep = \"64 MiB\"", 64 << 20), ("keep = \"1.5GiB\"", 3 << 29), ("keep = 1000", 1000)] {
+        let kept = config(keep).unwrap();
+        assert_eq!((kept.keep, kept.hash()), (bytes, plain.hash()));
+        assert_eq!(parse(&kept.to_toml(), &[]).unwrap(), kept);
+    }
+    assert_eq!(config("keep = 0").unwrap(), plain);
+    for wrong in ["keep = \"many\"", "keep = -1", "keep = true", "keep = \"9 parsecs\""] {
+        let sentence = "x.toml:2: keep must be a size like \"64 MiB\", or 0";
+        assert_eq!(problems(&format!("experiment = \"invincible\"\n{wrong}"), &[]), sentence);
+    }
+}
+
 /// A setting that has no effect where it is given is allowed. A note says so, once for all arms concerned.
 #[test]
 fn settings_without_effect_are_noted() {

@@ -10,15 +10,16 @@ use std::{
 
 use anyhow::bail;
 use evoxo_common::{
-    experiment::{Config, Differing, Registry, differing, listed},
+    comparison::compare as tested,
+    experiment::{Config, Differing, Registry, Replica, differing, listed},
     report::Table,
-    text::exact,
+    text::{exact, probability, rounded},
 };
 use serde_json::{Value, json};
 
 use crate::{
     json,
-    parting::{Checked, Computed, OtherNumber, compute, first_other, last_round},
+    parting::{Checked, Computed, OtherNumber, compute, first_other, is_one, last_round, state_before},
     recompute::Recomputing,
     say::{Usage, notice, printed, stdout, usage},
     side::{KeptRun, Match, Name},
@@ -30,7 +31,7 @@ use crate::{
     after_help = "Two replicas are equal if their digests are: then every number that is reported of them is. If they \
 differ, the digests that both keep after some of their rounds show between which rounds they part, and the histories \
 show the first number. If it takes a few seconds, or with --recompute, the replica is computed again with this build: \
-that shows the round, and which run is not as computed.
+that shows the round, and which run is not as computed. States that a run keeps (`keep = \"64 MiB\"` in its file) shorten that.
 
 A run that goes on, or was killed, is compared as far as it is stored.
 
@@ -99,6 +100,8 @@ struct Found {
     /// Each replica that one of the sides has, with how far they agree; `None` if only one side has it.
     replicas: Vec<(Name, Option<Match>)>,
     first: Option<First>,
+    /// Whether the final values differ by more than chance; see [`evoxo_common::comparison`]. Null if nothing differs.
+    tested: Value,
     notes: Vec<String>,
 }
 
@@ -122,6 +125,7 @@ fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Found> {
         execution: execution(&sides),
         replicas: Vec::new(),
         first: None,
+        tested: Value::Null,
         notes: Vec::new(),
     };
     if a.config().kind != b.config().kind {
@@ -158,6 +162,7 @@ fn find(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Found> {
         let mut first = First { name: name.clone(), found: *how, place, has_histories, computed: None };
         first.computed = again(arguments, registry, &sides, &first, alike(name), &mut found.notes)?;
         found.first = Some(first);
+        found.tested = tested(&a.measured()?, &b.measured()?);
     }
     Ok(found)
 }
@@ -173,14 +178,22 @@ fn again(
 ) -> anyhow::Result<Option<Computed>> {
     let [a, b] = sides;
     let last = last_round(first.found, sides.each_ref().map(|side| &side.replicas[&first.name]));
-    let seconds = |side: &KeptRun| Some(side.seconds_a_round()? * last? as f64);
     let asks = sides.iter().any(|side| !side.config().programs().is_empty());
-    let is_cheap = !asks && sides.iter().all(|side| seconds(side).is_some_and(|seconds| seconds <= CHEAP_SECONDS));
-    if arguments.kept || !(arguments.recompute || is_cheap) {
-        if !arguments.kept {
-            notes.push("With --recompute this build computes the replica again, which can show more.".into());
-        }
+    let is_cheap = |from: u64| {
+        let seconds = |side: &KeptRun| Some(side.seconds_a_round()? * last?.saturating_sub(from) as f64);
+        !asks && sides.iter().all(|side| seconds(side).is_some_and(|seconds| seconds <= CHEAP_SECONDS))
+    };
+    if arguments.kept {
         return Ok(None);
+    }
+    let mut states = [None, None];
+    if !(arguments.recompute || is_cheap(0)) {
+        let from;
+        (states, from) = stored_states(registry, [a, b], first, alike);
+        if !is_cheap(from) {
+            notes.push("With --recompute this build computes the replica again, which can show more.".into());
+            return Ok(None);
+        }
     }
     let given = arguments.with.programs(registry, a.config())?;
     if b.config().programs() != a.config().programs() {
@@ -188,7 +201,19 @@ fn again(
     }
     let (arm, number) = &first.name;
     notice(format_args!("replica {number} of arm {arm:?} is computed again"));
-    compute([a, b], &first.name, alike, last, &given, arguments.with.threads()?).map(Some)
+    compute([a, b], &first.name, alike, states, last, &given, arguments.with.threads()?).map(Some)
+}
+
+/// The stored states before the first difference with which the two sides can begin, and the rounds of the earlier one. If one
+/// computation shows both, it begins with the later one.
+fn stored_states(registry: &Registry, sides: [&KeptRun; 2], first: &First, alike: bool) -> ([Option<Replica>; 2], u64) {
+    let states = sides.map(|side| state_before(registry, side, &first.name, first.found));
+    let rounds = |state: &Option<Replica>| state.as_ref().map_or(0, Replica::rounds);
+    let [one, other] = states.each_ref().map(rounds);
+    match is_one(sides, alike) {
+        true => ([states.into_iter().flatten().max_by_key(Replica::rounds), None], one.max(other)),
+        false => (states, one.min(other)),
+    }
 }
 
 /// What differs of the whole run, and of which results depend.
@@ -292,6 +317,7 @@ impl Found {
                 "replica": first.name.1,
                 "number": first.place.as_ref().map(OtherNumber::to_json),
                 "computed": first.computed.as_ref().map(|computed| json!({
+                    "from_round": computed.from,
                     "rounds": computed.rounds,
                     "parted_in_round": computed.parted,
                     "a": computed.sides[0].to_json(),
@@ -307,6 +333,7 @@ impl Found {
             "execution": rows(&self.execution),
             "replicas": self.replicas.iter().map(replica).collect::<Value>(),
             "first": first,
+            "tested": self.tested,
             "notes": self.notes,
         })
     }
@@ -331,6 +358,7 @@ impl Found {
         if let Some(first) = &self.first {
             text += &format!("\n{}\n", first.sentences().join("\n"));
         }
+        text += &tests(&self.tested);
         text += &self.first_longer().map(|sentence| format!("\n{sentence}\n")).unwrap_or_default();
         self.notes.iter().for_each(|note| text += &format!("\n{note}\n"));
         text
@@ -424,13 +452,16 @@ fn of_histories(OtherNumber { row, column, values }: &OtherNumber, whose: [&str;
 
 /// What came of computing the replica again, in sentences.
 fn recomputed(computed: &Computed) -> Vec<String> {
-    let rounds = computed.rounds;
+    let until = match (computed.from, computed.rounds) {
+        (0, rounds) => format!("Up to round {rounds}"),
+        (from, rounds) => format!("From the stored state after round {from} up to round {rounds}"),
+    };
     let as_computed = computed.sides.each_ref().map(Checked::is_as_computed);
     let mut said = vec![match as_computed {
-        [true, true] => format!("Up to round {rounds}, both are as this build computes them."),
-        [true, false] => format!("Up to round {rounds}, A is as this build computes it, and B is not."),
-        [false, true] => format!("Up to round {rounds}, B is as this build computes it, and A is not."),
-        [false, false] => format!("Up to round {rounds}, neither is as this build computes it."),
+        [true, true] => format!("{until}, both are as this build computes them."),
+        [true, false] => format!("{until}, A is as this build computes it, and B is not."),
+        [false, true] => format!("{until}, B is as this build computes it, and A is not."),
+        [false, false] => format!("{until}, neither is as this build computes it."),
     }];
     if let Some(parted) = computed.parted {
         said.push(format!("As this build computes them, they part in round {parted}."));
@@ -455,6 +486,31 @@ fn recomputed(computed: &Computed) -> Vec<String> {
 
 fn place_text(side: usize, place: &Option<(u64, OtherNumber)>) -> String {
     place.as_ref().and_then(|(_, place)| place.values[side]).map_or_else(|| "missing".into(), exact)
+}
+
+/// The tests of the final values of both runs, in a table; nothing if there is none.
+fn tests(tested: &Value) -> String {
+    let within = |it: &Value| {
+        let number = |key: &str| it[key].as_f64().map_or_else(|| "-".into(), rounded);
+        format!("{} ± {}", number("mean"), number("half_width"))
+    };
+    let row = |test: &Value| {
+        let p = test["p"].as_f64().map_or_else(|| "-".into(), probability);
+        let arm = test["arm"].as_str().unwrap_or_default();
+        vec![arm.to_owned(), within(&test["one"]), within(&test["two"]), within(&test["difference"]), p]
+    };
+    let rows: Vec<Vec<String>> = tested["tests"].as_array().into_iter().flatten().map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let text = |key: &str| tested[key].as_str().unwrap_or_default();
+    let corrected = if rows.len() > 1 { ", corrected for the number of tests by Holm's method" } else { "" };
+    let table = Table {
+        title: format!("Is the difference due to chance? Final {} of each replica", text("metric")),
+        header: ["arm", "A", "B", "B - A", "p"].map(String::from).to_vec(),
+        rows,
+    };
+    format!("\n{table}± is the 95 % interval of the mean. p: {}{corrected}.\n", text("test"))
 }
 
 /// A table of values that differ.

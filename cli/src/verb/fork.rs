@@ -12,6 +12,7 @@ use evoxo_common::experiment::{Config, REPLICAS_MAX, Registry, Replica};
 use evoxo_coordinator::{
     prepared::Prepared,
     saved::{origin_of, seal_checkpoint},
+    store::Early,
 };
 use evoxo_proto::v1;
 use evoxo_worker::Program;
@@ -38,7 +39,8 @@ use crate::{
 #[derive(clap::Args)]
 #[command(
     after_help = "The new run computes the first rounds as RUN did, with the same digests, and goes on with the other settings. \
-Stored states of RUN that are early enough are not computed again. Its configuration says so in a table [[fork]], so it is an \
+Stored states of RUN that are early enough are not computed again: those of a run with `keep = \"64 MiB\"` at the top of its \
+file, or of one that is still computed. Its configuration says so in a table [[fork]], so it is an \
 ordinary run: `run`, `submit`, `verify`, `diff` and `fork` itself take it. Without a change it is RUN itself.
 
 Each kind of experiment says which settings may change; an attempt with another one names them.
@@ -51,7 +53,7 @@ Examples:
   evoxo fork out/td3d --at 50 --set alpha=0.001 --config > drop.toml
       Only the experiment file, for `evoxo submit`.
   evoxo fork td3d --at 50 --set alpha=0.001 --submit --coordinator lab7:7600
-      A fork of a run on a coordinator, computed there from the beginning."
+      A fork of a run on a coordinator, computed there."
 )]
 pub(crate) struct Arguments {
     /// The run: its directory, or its result.json alone; with --submit also the name of a run on the coordinator
@@ -185,12 +187,10 @@ fn begin(
     }
     let origin = origin_of(registry, &Prepared::new(config.clone()));
     let early = stored::early(registry, &arguments.run, arguments.at)?;
-    let usable = |finished: v1::Finished| {
-        let state = finished.replica.filter(|state| {
-            let is_own = state.exposed.is_empty() && state.recomputations.is_empty();
-            finished.signature == origin.signature && is_own && state.replica < config.replicas
-        })?;
-        Replica::lengthened(config, state).ok()
+    let usable = |(of, state): Early| {
+        let is_own = state.exposed.is_empty() && state.recomputations.is_empty();
+        let fits = of.signature == origin.signature && is_own && state.replica < config.replicas;
+        if fits { Replica::lengthened(config, state).ok() } else { None }
     };
     let states: Vec<v1::ReplicaState> = early.into_iter().filter_map(usable).collect();
     if states.is_empty() {

@@ -19,7 +19,7 @@ use crate::{
     digest::Digest,
     settings::{Condition, Field, Scope, Shape, Value, Values, toml_text},
     task::ProgramId,
-    text::quoted,
+    text::{quoted, size_text},
 };
 
 /// The most bytes of an experiment file.
@@ -48,6 +48,9 @@ pub struct Config {
     pub ends: Option<Ends>,
     /// The changes of settings after some round, in the order of rounds. Arms have the settings after the last one.
     pub forks: Vec<Fork>,
+    /// How many bytes of states from the middle of the run stay in its store, so that forks and comparisons need not begin at
+    /// its first round. No result depends on it.
+    pub keep: u64,
 }
 
 /// One configuration of the experiment.
@@ -114,7 +117,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
-        let head = head + &self.ends_toml() + &self.forks_toml();
+        let head = head + &self.keep_toml() + &self.ends_toml() + &self.forks_toml();
         let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_, _| true) };
         let factors = |field: &Field| screen.sets(field.name);
         let response = self.kind.columns[screen.response].name;
@@ -143,6 +146,10 @@ impl Config {
 
     fn ends_toml(&self) -> String {
         self.ends.as_ref().map_or_else(String::new, |ends| ends.to_toml(self.kind.columns))
+    }
+
+    fn keep_toml(&self) -> String {
+        if self.keep == 0 { String::new() } else { format!("keep = \"{}\"\n", size_text(self.keep)) }
     }
 
     fn forks_toml(&self) -> String {

@@ -9,15 +9,15 @@ use crate::settings::Scope;
 
 impl Config {
     /// The configuration of a run that does the same as this one until the end of round `at`, and from then on has these
-    /// settings. `overrides` are pairs of key and value: the name of a setting (for all arms), `arms.NAME.SETTING`, or
-    /// `replicas`. Settings that only make a run longer ([`Scope::Length`]) count for the whole run. Without a change, this is
+    /// settings. `overrides` are pairs of key and value: the name of a setting (for all arms), `arms.NAME.SETTING`, `keep` or
+    /// `replicas`. It keeps no states unless that says so. Settings that only make a run longer ([`Scope::Length`]) count for the whole run. Without a change, this is
     /// the same configuration.
     ///
     /// # Errors
     /// All problems at once, for example a setting that cannot change after a round.
     pub fn forked(&self, registry: &Registry, at: u64, overrides: &[(String, String)]) -> Result<Self, Problems> {
         let name = "the forked run";
-        let later = Self::parse(registry, name, &self.to_toml(), overrides)?;
+        let later = Self::parse(registry, name, &Self { keep: 0, ..self.clone() }.to_toml(), overrides)?;
         let problems = self.cannot_fork(&later, at);
         if !problems.is_empty() {
             let problem = |sentence: String| Problem { line: None, sentence, typed: true };
@@ -183,6 +183,12 @@ mod tests {
         let by_hand = "tasks = 1\n[arms.a]\n[arms.b]\n[[fork]]\nat = 2\n[fork.arms.b]\ntasks = 3\n\
             [[fork]]\nat = 4\n[fork.settings]\ntasks = 4\n[fork.arms.b]\ntasks = 9\n";
         assert_eq!(text(by_hand).hash(), again.hash());
+        // The past of each is the run from which it forks.
+        let more = Config { replicas: again.replicas, ..fork.clone() };
+        assert_eq!([fork.past(), again.past(), before.past()], [Some((2, before.clone())), Some((4, more)), None]);
+        let kept = forked(&before, 2, &[("arms.b.tasks", "9"), ("keep", "1 MiB")]).unwrap();
+        assert_eq!((kept.keep, kept.hash()), (1 << 20, fork.hash()));
+        assert_eq!(forked(&kept, 4, &[("tasks", "1")]).unwrap().keep, 0);
         assert_eq!(again.change_from(&fork), Change::Other("the tables [[fork]] differ".into()));
     }
 

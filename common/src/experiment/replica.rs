@@ -30,6 +30,8 @@ pub struct Replica {
     watch: Option<Watch>,
     /// The changes of settings that are still to come: the arm as it is after this many rounds.
     later: VecDeque<(u64, Arm)>,
+    /// Who is born in the next round, if that was settled before the settings have just changed.
+    settled: Option<Births>,
     experiment: Box<dyn Running>,
 }
 
@@ -51,6 +53,7 @@ impl Replica {
             failure: String::new(),
             watch: config.ends.clone().map(Watch::new),
             later,
+            settled: None,
             experiment,
         }
     }
@@ -81,6 +84,7 @@ impl Replica {
             failure: saved.failure.clone(),
             watch,
             later,
+            settled: None,
             experiment,
         };
         replica.change();
@@ -175,7 +179,11 @@ impl Replica {
             false => Err("they would change the state".to_owned()),
         };
         match changed.and_then(kept) {
-            Ok(changed) => self.experiment = changed,
+            Ok(changed) => {
+                // Without a barrier the next candidate exists already.
+                self.settled = (!self.has_barrier()).then(|| self.experiment.births());
+                self.experiment = changed;
+            }
             Err(_) if !self.failure.is_empty() => {}
             Err(why) => self.failure = format!("ended: its settings cannot change after round {at}: {why}"),
         }
@@ -208,6 +216,7 @@ impl Replica {
     /// Advances by one round, with the outputs of the first [`Self::needed`] tasks. A sentence from the experiment, or a
     /// number in its rows that is not finite, ends the replica; the rows before that are kept.
     pub fn absorb(&mut self, outputs: &[Bytes]) {
+        self.settled = None;
         let mut rows = Vec::new();
         let outcome = self.experiment.absorb(outputs, &mut rows).map_err(|why| format!("ended: {why}"));
         let odd = rows.iter().enumerate().find_map(|(row, values)| {
@@ -309,7 +318,7 @@ impl Replica {
     /// Who is born in the next round, and the champion so far; nobody if the kind has no [lineage](super::Kind::lineage).
     #[must_use]
     pub fn births(&self) -> Births {
-        self.experiment.births()
+        self.settled.clone().unwrap_or_else(|| self.experiment.births())
     }
 
     fn signed(&self, mut card: Card, digest: &str) -> Card {

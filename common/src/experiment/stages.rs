@@ -21,6 +21,18 @@ impl Config {
         stages
     }
 
+    /// The configuration of the run from which this one forks last, and the last round that both have in common.
+    #[must_use]
+    pub fn past(&self) -> Option<(u64, Self)> {
+        let mut past = self.clone();
+        let at = past.forks.pop()?.at;
+        for arm in &mut past.arms {
+            let (stage, _) = self.stage(arm, at);
+            arm.settings = stage.settings;
+        }
+        Some((at, past))
+    }
+
     /// The stage of a replica after this many rounds, and the stages after that one. A change that is due after exactly these
     /// rounds is still to come.
     pub(super) fn stage(&self, arm: &Arm, rounds: u64) -> (Arm, VecDeque<(u64, Arm)>) {

@@ -7,6 +7,7 @@
 
 pub mod id;
 pub mod index;
+pub mod kept;
 mod machine;
 pub mod names;
 pub mod pack;

@@ -1,7 +1,7 @@
 //! Names of runs, which users choose, and of stored objects.
 //!
 //! The objects of a run are below `runs/RUN/`: `order/BORN-NUMBER`, `order-copy/BORN-NUMBER-DIGEST`,
-//! `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/EPOCH-NUMBER-COUNT-DIGEST`, `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a
+//! `checkpoint/EPOCH-NUMBER-DIGEST`, `kept/EPOCH-NUMBER-DIGEST`, `finished/EPOCH-NUMBER-COUNT-DIGEST`, `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a
 //! task that made the run fail. EPOCH is the epoch of the coordinator that wrote the object. BORN is the epoch in which the
 //! run was submitted. COUNT is the number of replicas in the object. DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. The name of an order
 //! contains neither a digest nor its writer: the coordinator that creates `000007-000002` first has given the second order,
@@ -10,7 +10,7 @@
 //! `order-copy/` has a copy of each order, so that a run does not depend on a single object. The digest in the copy's
 //! name also tells whether the object `order/BORN-NUMBER` is the order that was given: see the coordinator's `store`.
 //! `finished-copy/` has a copy of each object in `finished/` under the same name, and `checkpoint-copy/` a copy of the newest
-//! object in `checkpoint/`.
+//! object in `checkpoint/`. `kept/` has copies of some earlier ones: see [`crate::kept`].
 //!
 //! Format 1 of the store named the object of one finished replica `finished/ORDINAL-EPOCH-DIGEST`.
 //!
@@ -63,7 +63,7 @@ pub fn check_run_name(name: &str) -> Result<(), String> {
 pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     let short = |bytes: &Bytes| Digest::of(bytes).short();
     match write {
-        Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{epoch:06}-{number:06}-{}", short(bytes))),
+        Write::Checkpoint { number, bytes, .. } => Some(format!("checkpoint/{epoch:06}-{number:06}-{}", short(bytes))),
         Write::Doubt { number, bytes } => Some(format!("doubt/{epoch:06}-{number:06}-{}", short(bytes))),
         Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
         Write::Order { .. }
@@ -74,7 +74,8 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
         | Write::Mend { .. }
         | Write::DropCheckpoints
         | Write::Delete
-        | Write::Load => None,
+        | Write::Load
+        | Write::LoadFork { .. } => None,
     }
 }
 
@@ -95,6 +96,9 @@ pub const INDEX: &str = "index";
 pub const CHECKPOINT: &str = "checkpoint";
 /// The directory of the copy of a run's newest checkpoint, below the directory of the run.
 pub const CHECKPOINT_COPY: &str = "checkpoint-copy";
+
+/// The directory of a run's states from its middle, below the directory of the run.
+pub const KEPT: &str = "kept";
 
 /// The directory of the objects that mark a run as deleted, below the directory of the run.
 pub const DELETED: &str = "deleted";
@@ -127,6 +131,18 @@ pub fn order_copy_name(born: u64, number: u64, bytes: &Bytes) -> String {
 #[must_use]
 pub fn finished_name(epoch: u64, number: u64, count: usize, pack: &Bytes) -> String {
     format!("{FINISHED}/{epoch:06}-{number:06}-{count:06}-{}", Digest::of(pack).short())
+}
+
+/// The name, below `runs/RUN/`, under which a checkpoint of this name stays.
+///
+/// # Panics
+/// If the name is not that of a checkpoint.
+#[must_use]
+pub fn kept_name(checkpoint: &str) -> String {
+    match checkpoint.split_once('/') {
+        Some((CHECKPOINT, name)) => format!("{KEPT}/{name}"),
+        _ => panic!("{checkpoint} is not the name of a checkpoint"),
+    }
 }
 
 /// The name, below `runs/RUN/`, of the copy of an object. `None` unless the object has finished replicas or is a checkpoint.
@@ -204,7 +220,7 @@ impl Named {
 }
 
 /// Parses the name of an object below `runs/RUN/`. `None` if the object is not in this directory (`order`, `order-copy`,
-/// `checkpoint`, `checkpoint-copy`, `finished`, `finished-copy`, `index`, `doubt`, `deleted` or `cordons`), or if this program
+/// `checkpoint`, `checkpoint-copy`, `kept`, `finished`, `finished-copy`, `index`, `doubt`, `deleted` or `cordons`), or if this program
 /// does not name objects in this way.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
@@ -224,7 +240,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
             (number(epoch)?, number(ordinal)?, 1, Some(digest(hash)?))
         }
         (
-            CHECKPOINT | CHECKPOINT_COPY | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY | CORDONS,
+            CHECKPOINT | CHECKPOINT_COPY | KEPT | INDEX | "doubt" | AUDIT | AUDIT_RIGHTS | ORDER_COPY | CORDONS,
             [epoch, place, hash],
         ) => (number(epoch)?, number(place)?, 0, Some(digest(hash)?)),
         _ => return None,
@@ -257,7 +273,7 @@ mod tests {
         // An object of format 1: the first replica of the fourth arm.
         let first = format!("finished/0000003000000-000012-{}", digest.as_deref().unwrap());
         for (named, number, count) in [
-            (named(Write::Checkpoint { number: 7, bytes: bytes.clone() }, "checkpoint"), 7, 0),
+            (named(Write::Checkpoint { number: 7, bytes: bytes.clone(), keep: 0 }, "checkpoint"), 7, 0),
             (named(Write::Doubt { number: 8, bytes: bytes.clone() }, "doubt"), 8, 0),
             (object_named(&finished, FINISHED).unwrap(), 9, 20_000),
             (object_named(&first, FINISHED).unwrap(), 3_000_000, 1),
@@ -270,7 +286,7 @@ mod tests {
         assert_eq!((copy.epoch, copy.number, copy.digest), (7, 2, digest));
         assert_eq!(object_named(&copy.object, ORDER), None);
         let finished = finished_name(12, 3, 1, &bytes);
-        let checkpoint = object_name(&Write::Checkpoint { number: 3, bytes: bytes.clone() }, 12).unwrap();
+        let checkpoint = object_name(&Write::Checkpoint { number: 3, bytes: bytes.clone(), keep: 0 }, 12).unwrap();
         for (object, of, directory) in [(finished, FINISHED, FINISHED_COPY), (checkpoint, CHECKPOINT, CHECKPOINT_COPY)]
         {
             let copy = object_named(&copy_name(&object).unwrap(), directory).unwrap();

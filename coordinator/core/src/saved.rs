@@ -19,7 +19,8 @@ use prost::Message;
 use crate::{
     index::Index,
     names::{
-        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, Named, ORDER, ORDER_COPY, object_named,
+        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, KEPT, Named, ORDER, ORDER_COPY,
+        object_named,
     },
     pack::{PackPlace, places, split},
     prepared::Prepared,
@@ -38,7 +39,7 @@ pub struct SavedRun {
     pub order: v1::Order,
     /// The configuration of that order, or why this build cannot read it.
     pub prepared: Result<Arc<Prepared>, String>,
-    /// The highest number of a checkpoint, valid or damaged; 0 if there is none.
+    /// The highest number of a checkpoint, valid, damaged or kept from the middle of the run; 0 if there is none.
     pub checkpoint_number: u64,
     /// The newest valid checkpoint.
     pub checkpoint: Option<SavedCheckpoint>,
@@ -56,6 +57,8 @@ pub struct SavedRun {
     pub doubts: Vec<v1::Doubt>,
     /// The bytes of all objects of the run.
     pub bytes: u64,
+    /// The bytes of those in `kept/`.
+    pub kept_bytes: u64,
     /// How long ago the last replica was finished or, if none is, the last order given, in milliseconds, as far as the store
     /// knows it.
     pub ended_ago_ms: Option<u64>,
@@ -91,8 +94,9 @@ impl Origin {
 /// A checkpoint.
 #[derive(Debug)]
 pub struct SavedCheckpoint {
-    /// The checkpoint's name below `runs/RUN/`. If it was read from the copy, this is still the name of the original.
-    pub object: String,
+    /// The checkpoint's name below `runs/RUN/`. If it was read from the copy, this is still the name of the original. `None` if
+    /// the states are those of the run from which this one forks.
+    pub object: Option<String>,
     /// Whether the original is damaged or missing, and the checkpoint was read from the copy.
     pub from_copy: bool,
     /// The configuration and the build that computed the states.
@@ -284,17 +288,19 @@ impl Objects<'_> {
             doubts.extend(self.decode::<v1::Doubt>(named, Kind::Doubt, &mut notices));
         }
         let highest = |objects: &[Named]| objects.iter().map(|named| named.number).max().unwrap_or(0);
+        let kept = self.numbered(KEPT);
+        let bytes_of = |name: &String| (self.size)(name);
         let saved = SavedRun {
             name: self.run.into(),
             born,
             order_number: highest(&orders),
             order,
             prepared,
-            checkpoint_number: highest(&checkpoints),
+            checkpoint_number: highest(&checkpoints).max(highest(&kept)),
             checkpoint: checkpoint.map(|(named, checkpoint)| {
                 let v1::Checkpoint { config_hash, signature, replicas: states } = checkpoint;
                 SavedCheckpoint {
-                    object: named.original(),
+                    object: Some(named.original()),
                     from_copy: named.is_copy(),
                     origin: Origin::apart(&config_hash, &signature),
                     replicas: states.iter().map(ReplicaSummary::of).collect(),
@@ -307,7 +313,8 @@ impl Objects<'_> {
             index_number: highest(&indices),
             doubt_number: highest(&numbers),
             doubts,
-            bytes: self.names.iter().filter_map(|name| (self.size)(name)).sum(),
+            bytes: self.names.iter().filter_map(bytes_of).sum(),
+            kept_bytes: kept.iter().filter_map(|named| bytes_of(&named.object)).sum(),
             ended_ago_ms: None,
             notices: Vec::new(),
         };

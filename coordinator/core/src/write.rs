@@ -16,6 +16,8 @@ pub enum Write {
     Checkpoint {
         number: u64,
         bytes: Bytes,
+        /// The most bytes of earlier states that stay in the store: see [`crate::kept`].
+        keep: u64,
     },
     /// A finished replica. The store writes those that wait together in one object, and chooses its number.
     Finished {
@@ -57,6 +59,12 @@ pub enum Write {
     Delete,
     /// Reads the run with the states of its unfinished replicas.
     Load,
+    /// The same for a run that forks from another one. If nothing of it is stored yet, it gets those states of the other run
+    /// that have at most this many rounds.
+    LoadFork {
+        of: String,
+        rounds: u64,
+    },
 }
 
 /// The result of [`Write::Mend`].

@@ -160,7 +160,7 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::DropCheckpoints => "dropped checkpoints",
         Write::Poison { .. } => "task",
         Write::Delete => "deletion",
-        Write::Load => "load",
+        Write::Load | Write::LoadFork { .. } => "load",
     }
 }
 

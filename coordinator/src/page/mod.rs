@@ -8,7 +8,6 @@
 mod allowance;
 mod away;
 mod best;
-mod comparison;
 mod curves;
 mod door;
 mod endpoint;

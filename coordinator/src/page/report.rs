@@ -12,12 +12,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::digest::Digest;
+use evoxo_common::{comparison::compare, digest::Digest};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    comparison::compare,
     files,
     told::{self, Part, Stored, Told},
 };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use evoxo_common::{
     candidates::{Candidate, Quantity},
+    comparison::Measured,
     conclusion::{sentence, state},
     envelope,
     experiment::{Arm, Config, Replica, ResultDigest, screen_files},
@@ -17,7 +18,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::{best::best, comparison::Measured};
+use super::best::best;
 use crate::replicas::ReplicaKey;
 
 /// The most bytes of the text of all tables. Rows beyond it are left out and counted.
@@ -113,7 +114,7 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     let tables = &mut [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
     let plots = &mut [("plots", plots.into()), ("more", more_plots.into())];
     let candidates = &mut [("arms", candidates(config, &replicas))];
-    let measured = Measured::of(config, &result, &replicas);
+    let measured = Measured::of_replicas(config, &result, &replicas);
     let [tables, plots, candidates] = [&mut tables[..], plots, candidates].map(|more| with(about.clone(), more));
     Ok(Told { tag, conclusion, measured, tables, plots, candidates })
 }

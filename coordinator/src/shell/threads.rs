@@ -294,7 +294,7 @@ mod tests {
     fn orders_go_first_and_replicas_together() {
         let order = || Write::Order { bytes: Bytes::new() };
         let finished = |bytes: usize| Write::Finished { bytes: vec![0; bytes].into() };
-        let checkpoint = || Write::Checkpoint { number: 1, bytes: Bytes::new() };
+        let checkpoint = || Write::Checkpoint { number: 1, bytes: Bytes::new(), keep: 0 };
         let writes = [
             ("a", finished(0)),
             ("b", finished(0)),

@@ -116,8 +116,14 @@ impl Store {
     }
 
     /// Writes a checkpoint and its copy, and removes the checkpoints that it replaces; `name` is the first object's, relative
-    /// to the run.
-    pub(super) fn write_checkpoint(&mut self, run: &str, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
+    /// to the run. At most `keep` bytes of states stay for forks.
+    pub(super) fn write_checkpoint(
+        &mut self,
+        run: &str,
+        name: &str,
+        bytes: &Bytes,
+        keep: u64,
+    ) -> Result<(), StoreFault> {
         // The checkpoint was sealed after the held replicas had finished, so their states would be in neither object, and after a
         // crash the replicas would be computed from their beginning.
         self.write_unwritten(run)?;
@@ -125,6 +131,7 @@ impl Store {
         // If only one of the two was written, it is still a valid checkpoint. It is pruned when its turn comes.
         written.iter().for_each(|name| self.know_checkpoint(run, name));
         outcome?;
+        self.keep_checkpoint(run, name, bytes, keep);
         self.prune_checkpoints(run);
         Ok(())
     }
@@ -174,7 +181,7 @@ impl Store {
     /// start.
     pub(super) fn mend_copied(&mut self, found: &Found, saved: &mut SavedRun) {
         let SavedRun { name: run, finished, checkpoint, notices, .. } = saved;
-        let checkpoint = checkpoint.iter().map(|it| (it.object.as_str(), it.from_copy));
+        let checkpoint = checkpoint.iter().filter_map(|it| Some((it.object.as_deref()?, it.from_copy)));
         let finished = finished.iter().map(|it| (&*it.place.object, it.from_copy));
         let mut copied = 0;
         for (object, from_copy) in checkpoint.chain(finished).collect::<BTreeMap<&str, bool>>() {

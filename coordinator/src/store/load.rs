@@ -140,6 +140,7 @@ impl Store {
         for name in &found.ours {
             self.know_checkpoint(run, name);
         }
+        self.know_kept(run, found);
         Ok((saved, notices))
     }
 

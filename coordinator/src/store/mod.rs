@@ -20,6 +20,7 @@ mod cordons;
 mod dates;
 mod disk;
 mod index;
+mod kept;
 mod leader;
 mod load;
 mod log;
@@ -45,6 +46,7 @@ use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::STORE_FORMAT;
+pub use kept::Early;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
@@ -241,6 +243,8 @@ struct Known {
     indexed: index::Indexed,
     /// Names of checkpoints and their copies, by epoch and number.
     checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
+    /// States that stay for forks: names and bytes, by epoch and number.
+    kept: BTreeMap<(u64, u64), (String, u64)>,
 }
 
 impl Store {
@@ -337,8 +341,11 @@ impl Store {
             return outcome.expect("there is an outcome for each write");
         }
         self.check_leadership()?;
-        if *write == Write::Load {
-            let saved = self.load_run(run);
+        if let Write::Load | Write::LoadFork { .. } = write {
+            let saved = match write {
+                Write::LoadFork { of, rounds } => self.load_fork(run, of, *rounds),
+                _ => self.load_run(run),
+            };
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;
             return Ok(Stored::Loaded(saved.map(Box::new)));
         }
@@ -354,7 +361,7 @@ impl Store {
         let name = object_name(write, epoch);
         match (&name, write) {
             (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
-            (Some(name), Write::Checkpoint { bytes, .. }) => self.write_checkpoint(run, name, bytes)?,
+            (Some(name), Write::Checkpoint { bytes, keep, .. }) => self.write_checkpoint(run, name, bytes, *keep)?,
             (Some(name), Write::Doubt { bytes, .. } | Write::Poison { bytes, .. }) => {
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
             }

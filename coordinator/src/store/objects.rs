@@ -20,7 +20,9 @@ use super::{
 };
 use crate::{
     core::StoreFault,
-    names::{CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, ORDER, ORDER_COPY, object_named},
+    names::{
+        CHECKPOINT, CHECKPOINT_COPY, DELETED, FINISHED, FINISHED_COPY, INDEX, KEPT, ORDER, ORDER_COPY, object_named,
+    },
 };
 
 /// An object's name, and its metadata, which is known without reading it.
@@ -28,8 +30,8 @@ type Entry = (String, ObjectMeta);
 
 /// The directories of a run, in the order in which they are deleted. `deleted` comes last: as long as anything else remains,
 /// it marks the run as deleted.
-pub(super) const DIRECTORIES: [&str; 10] =
-    [INDEX, CHECKPOINT_COPY, CHECKPOINT, FINISHED_COPY, FINISHED, "doubt", "poison", ORDER_COPY, ORDER, DELETED];
+pub(super) const DIRECTORIES: [&str; 11] =
+    [INDEX, CHECKPOINT_COPY, CHECKPOINT, KEPT, FINISHED_COPY, FINISHED, "doubt", "poison", ORDER_COPY, ORDER, DELETED];
 
 /// The objects of a run, and the foreign objects among them.
 #[derive(Default)]

@@ -23,17 +23,14 @@ use crate::{
 const NEWEST_KEPT: usize = 3;
 /// The content of the object that marks a run as deleted.
 const DELETION: &[u8] = b"This run is deleted: who leads removes what is left of it.\n";
-/// Checkpoints whose number is a multiple of this are kept, as a record.
-const KEPT_EVERY: u64 = 64;
 
 impl Store {
-    /// Removes checkpoints that are neither among the newest nor a multiple of [`KEPT_EVERY`], and the copies of all but the newest one.
+    /// Removes all but the newest checkpoints, and the copies of all but the newest one.
     pub(super) fn prune_checkpoints(&mut self, run: &str) {
         let is_copy = |name: &str| name.starts_with(CHECKPOINT_COPY);
         let mut old = BTreeSet::new();
-        for (newer, ((_, number), names)) in self.known(run).checkpoints.iter().rev().enumerate().skip(1) {
-            let goes = newer >= NEWEST_KEPT && number % KEPT_EVERY != 0;
-            old.extend(names.iter().filter(|name| goes || is_copy(name)).cloned());
+        for (newer, names) in self.known(run).checkpoints.values().rev().enumerate().skip(1) {
+            old.extend(names.iter().filter(|name| newer >= NEWEST_KEPT || is_copy(name)).cloned());
         }
         if old.is_empty() {
             return;

@@ -173,8 +173,7 @@ async fn reports_that_are_too_large_are_rejected_and_slow_no_run() {
     assert!(!coordinator.process.log().contains("panicked"), "{}", coordinator.process.log());
 }
 
-/// Two runs with different seeds are compared arm by arm, with the library's test. If the test does not apply, a sentence
-/// says so.
+/// Two runs are compared arm by arm, with the library's test; those with one seed by pairs of replicas.
 #[tokio::test]
 async fn two_finished_runs_are_compared() {
     let site = Site::new();
@@ -215,7 +214,9 @@ async fn two_finished_runs_are_compared() {
     }
     let path = "/api/runs/one/comparison?with=three";
     let same = asked(to, path, |found| found["state"] == "finished").await.json();
-    assert!(why(&same).starts_with("both runs have the seed 5"), "{same}");
+    let test = same["test"].as_str().unwrap_or_default();
+    assert!(test.starts_with("a paired t-test") && told["test"] == "Welch's test", "{same}");
+    assert_eq!((why(&same), same["tests"].as_array().map(Vec::len)), (String::new(), Some(2)), "{same}");
     for (query, status) in [("?with=none", 404), ("", 400), ("?with=", 404), ("?with=one", 200)] {
         assert_eq!(get(to, &format!("/api/runs/one/comparison{query}")).await.status, status, "{query}");
     }

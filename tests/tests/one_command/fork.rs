@@ -103,11 +103,11 @@ fn a_fork_has_one_digest_everywhere_and_parts_after_its_round() {
     assert_eq!(file, fs::read_to_string(desk.path("none/config.toml")).expect("a file"));
 }
 
-/// A fork is killed and continues; a fork of a killed run uses its checkpoint.
+/// A fork is killed and continues; a fork of a killed run uses its checkpoint, and one of a finished run the states that it keeps.
 #[test]
 fn forks_survive_kills_and_use_stored_states() {
     let desk = Desk::new();
-    let long = ["--set", "generations=100", "--set", "games=10000", "--out"];
+    let long = ["--set", "generations=100", "--set", "games=10000", "--set", "keep=64 MiB", "--out"];
     let mut child = desk.command(&[&long[..], &["parent", "--workers", "2"]].concat()).spawn().expect("evoxo starts");
     let checkpoints = desk.path("parent/store/runs/table/checkpoint");
     wait_until("the run has a checkpoint", || !objects_in(&checkpoints).is_empty());
@@ -125,11 +125,20 @@ fn forks_survive_kills_and_use_stored_states() {
     };
     begin("killed", "3");
     forked(&desk, "stored", &[&change[..4], &["--workers", "2"]].concat());
-    let provenance = desk.result("stored")["provenance"].clone();
-    assert!(provenance["legs"][0]["rounds"][0].as_u64() > Some(0), "no stored state was used: {provenance}");
+    let uses_a_state = |out: &str| {
+        let provenance = desk.result(out)["provenance"].clone();
+        assert!(provenance["legs"][0]["rounds"][0].as_u64() > Some(0), "no stored state was used: {provenance}");
+    };
+    uses_a_state("stored");
     desk.run(&[&long[..], &["parent", "--workers", "2"]].concat());
-    forked(&desk, "whole", &[&change[..4], &["--workers", "0"]].concat());
-    for out in ["killed", "stored"] {
+    let runs = desk.path("parent/store/runs/table");
+    let there = |kind: &str| objects_in(&runs.join(kind)).len();
+    assert!(there("checkpoint") == 0 && there("kept") > 0, "{} states are kept", there("kept"));
+    forked(&desk, "kept", &[&change[..4], &["--workers", "2"]].concat());
+    uses_a_state("kept");
+    fs::copy(desk.path("kept/config.toml"), desk.path("table.toml")).expect("a file");
+    desk.run(&["--workers", "0", "--out", "whole"]);
+    for out in ["killed", "stored", "kept"] {
         assert_eq!(desk.result(out)["digest"], desk.result("whole")["digest"], "{out}");
     }
 }

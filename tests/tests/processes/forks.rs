@@ -1,9 +1,12 @@
 //! `evoxo fork --submit`: forks of runs on a coordinator.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use evoxo_tests::{
-    live::Site,
+    live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
 };
 
@@ -49,4 +52,44 @@ async fn a_run_on_a_coordinator_is_forked_there() {
     refused(&other, "run \"table-fork\" exists with other settings").await;
     let fixed = ["fork", "table", "--submit", "--at", "5", "--set", "fathers=3"];
     refused(&fixed, "table cannot be forked").await;
+}
+
+/// A coordinator begins a fork with the states that the other run keeps, also after it was killed.
+#[tokio::test]
+async fn a_fork_on_a_coordinator_begins_with_kept_states() {
+    let site = Site::new();
+    let file =
+        FILE.replace("replicas = 2\n", "replicas = 2\nkeep = \"64 MiB\"\n").replace("games = 100", "games = 3000");
+    fs::write(site.path("table.toml"), file).expect("a file");
+    let often = ["--checkpoint-interval", "10ms"];
+    let mut coordinator = site.coordinator(&often);
+    let mut person = Person::of(coordinator.address);
+    let mut worker = site.worker(coordinator.address, &[]);
+    let address = coordinator.address.to_string();
+    let evoxo = async |arguments: &[&str]| {
+        let mut command = site.program("evoxo", &[arguments, &["--coordinator", &address]].concat());
+        (command.end().await.success(), command.log())
+    };
+    let (submitted, said) = evoxo(&["submit", "table.toml"]).await;
+    assert!(submitted, "{said}");
+    let parent = person.finished("table").await;
+    assert!(!site.objects("table", "kept").is_empty());
+    worker.kill();
+    let fork = ["fork", "table", "--submit", "--at", "7", "--set", "penalty=50"];
+    let (submitted, said) = evoxo(&fork).await;
+    assert!(submitted, "{said}");
+    let sentence = "run table-fork begins with 2 states of the run from which it forks";
+    let start = Instant::now();
+    while !coordinator.process.log().contains(sentence) {
+        assert!(start.elapsed() < PATIENCE, "{}", coordinator.process.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Nothing was computed for it yet.
+    coordinator.process.kill();
+    let coordinator = site.coordinator_on(&address, &often);
+    let mut person = Person::of(coordinator.address);
+    let _worker = site.worker(coordinator.address, &[]);
+    let fork = person.finished("table-fork").await;
+    assert_eq!(fork.digest, digest_of_one_thread(&fork.config));
+    assert_ne!(fork.digest, parent.digest);
 }

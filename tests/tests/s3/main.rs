@@ -50,7 +50,7 @@ fn order(number: u64) -> Write {
 fn checkpoint(number: u64) -> Write {
     let replica = v1::ReplicaState { arm: "main".into(), rounds: number, ..Default::default() };
     let checkpoint = v1::Checkpoint { replicas: vec![replica], ..Default::default() };
-    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
+    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()), keep: 0 }
 }
 
 fn finished(number: u32) -> Write {

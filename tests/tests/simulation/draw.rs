@@ -198,8 +198,18 @@ pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
         15 => ("calls", SETTINGS_OF_CALLS, ""),
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
-    let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
-    forked(prepared(&text), seed)
+    let keep = ["0", "0", "5000", "1 MiB"][below(&mut Stream::root(seed).text("keep").rng(), 4) as usize];
+    let text = format!(
+        "experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\nkeep = \"{keep}\"\n[settings]\n{settings}\n{arms}"
+    );
+    forked(prepared(&text), &mut Stream::root(seed).text("fork").rng())
+}
+
+/// Another run that begins as this one, or any run if this one cannot fork or is not to.
+pub(crate) fn run_beside(rng: &mut Generator, first: &Arc<Prepared>) -> Arc<Prepared> {
+    let other = run(rng);
+    let fork = forked(Arc::clone(first), &mut Stream::root(first.config.seed).text("run beside").rng());
+    if fork.hash == first.hash { other } else { fork }
 }
 
 /// A setting of each kind that changes after a round, with its later value.
@@ -214,13 +224,12 @@ const CHANGES: [(&str, &str, &str); 7] = [
 ];
 
 /// The run, or a run that forks from it after one of its rounds.
-fn forked(run: Arc<Prepared>, seed: u64) -> Arc<Prepared> {
-    let mut rng = Stream::root(seed).text("fork").rng();
+fn forked(run: Arc<Prepared>, rng: &mut Generator) -> Arc<Prepared> {
     let (config, rounds) =
         (&run.config, (0..run.config.arms.len() as u32).map(|arm| run.rounds(arm)).min().unwrap_or(0));
     match CHANGES.iter().find(|(kind, ..)| *kind == config.kind.name) {
-        Some((_, name, value)) if rounds > 1 && chance(&mut rng, 1, 2) => {
-            let at = 1 + below(&mut rng, rounds - 1);
+        Some((_, name, value)) if rounds > 1 && config.forks.is_empty() && chance(rng, 1, 2) => {
+            let at = 1 + below(rng, rounds - 1);
             let fork = config.forked(registry(), at, &[((*name).into(), (*value).into())]);
             prepared(&fork.unwrap_or_else(|problems| panic!("{problems}")).to_toml())
         }

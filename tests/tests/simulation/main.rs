@@ -33,7 +33,7 @@ fn every_cluster_gives_the_same_bytes_as_one_thread() {
     let seeds = number("SEEDS").unwrap_or(200);
     let (mut crashes, mut lost, mut damaged, mut unheard, mut repeated, mut away) = (0, 0, 0, 0, 0, 0);
     let (mut takeovers, mut superseded, mut rivals, mut deleted, mut revived, mut extended) = (0, 0, 0, 0, 0, 0);
-    let mut packs = 0;
+    let (mut packs, mut begun_forks) = (0, 0);
     let from = number("FIRST_SEED").unwrap_or(0);
     for seed in from..from + seeds {
         let outcome = simulate(seed, Faults::drawn(seed));
@@ -51,20 +51,21 @@ fn every_cluster_gives_the_same_bytes_as_one_thread() {
         revived += outcome.revived;
         extended += outcome.extended;
         packs += outcome.packs;
+        begun_forks += outcome.begun_forks;
     }
     println!(
         "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} made to wait, {damaged} objects damaged, \
          {unheard} responses of the store lost, {repeated} tasks repeated, {takeovers} takeovers by standbys, {superseded} \
          coordinators superseded, {rivals} others led between a look and a write, {deleted} runs deleted, \
          {revived} of them submitted to another leader meanwhile, {extended} times asked for more replicas, \
-         {packs} objects of several replicas"
+         {packs} objects of several replicas, {begun_forks} forks that began with states of another run"
     );
     // Without enough faults, the simulation would prove nothing.
     if seeds >= 500 {
         assert!(crashes > seeds / 2 && lost > seeds && away > seeds / 10 && repeated > seeds);
         assert!(damaged > seeds / 50 && unheard > seeds / 20);
         assert!(takeovers > seeds / 4 && superseded > seeds / 4 && rivals > seeds / 20 && deleted > seeds / 20);
-        assert!(extended > seeds / 20 && packs > seeds / 4);
+        assert!(extended > seeds / 20 && packs > seeds / 4 && begun_forks > seeds / 50);
     }
 }
 

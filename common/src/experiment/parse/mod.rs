@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     settings::{Schema, Shape, Value, Values},
-    text::{hint, quoted},
+    text::{hint, quoted, size},
 };
 
 mod given;
@@ -55,7 +55,7 @@ struct File<'a> {
     problems: Vec<Problem>,
 }
 
-const TOP: [&str; 8] = ["experiment", "seed", "replicas", "settings", "arms", "screen", "ends", "fork"];
+const TOP: [&str; 9] = ["experiment", "seed", "replicas", "keep", "settings", "arms", "screen", "ends", "fork"];
 /// The keys among them that are tables, or lists of tables.
 const TABLES: [&str; 5] = ["settings", "arms", "screen", "ends", "fork"];
 
@@ -312,6 +312,7 @@ impl<'a> File<'a> {
         if replicas == Some(0) {
             self.problem_at(&self.top["replicas"].place.clone(), "replicas must be at least 1");
         }
+        let keep = self.keep();
         let kind = kind?;
         let schema = kind.schema;
         self.check_names(schema);
@@ -327,7 +328,7 @@ impl<'a> File<'a> {
         self.report_once(count, mistakes);
         let ends = self.resolve_ends(kind, arms.first().map(|arm| &arm.settings))?;
         let forks = self.resolve_forks(kind, &arms, screen.is_some())?;
-        let config = Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends, forks };
+        let config = Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen, ends, forks, keep: keep? };
         if !config.forks.is_empty() && config.to_toml().len() > FILE_BYTES_MAX {
             let sentence = format!("the arms and their forks have more than {FILE_BYTES_MAX} bytes: give fewer arms");
             self.problems.push(Problem { line: None, sentence, typed: false });
@@ -478,6 +479,16 @@ impl<'a> File<'a> {
         let value = raw.text.ok().and_then(|text| text.parse().ok()).filter(|value| *value <= max);
         if value.is_none() {
             self.problem_at(&raw.place, &format!("{name} must be a whole number from 0 to {max}"));
+        }
+        value
+    }
+
+    /// The bytes of states that stay in the store.
+    fn keep(&mut self) -> Option<u64> {
+        let Some(raw) = self.top.get("keep").cloned() else { return Some(0) };
+        let value = raw.text.ok().and_then(|text| size(&text));
+        if value.is_none() {
+            self.problem_at(&raw.place, "keep must be a size like \"64 MiB\", or 0");
         }
         value
     }

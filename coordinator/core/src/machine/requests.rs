@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evoxo_common::experiment::Config;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
@@ -196,7 +197,9 @@ impl Coordinator {
         let kept = run.terms.iter().filter(|term| changed.iter().all(|other| other.name != term.name));
         let mut terms: Vec<v1::Term> = kept.chain(changed).cloned().collect();
         terms.sort_by(|one, other| one.name.cmp(&other.name));
-        let other_terms = terms != run.terms;
+        let config = &run.prepared.config;
+        let keep = prepared.config.keep;
+        let other_terms = terms != run.terms || keep != config.keep;
         if !more && !other_terms && *run.orders.wanted() != Wanted::Cancelled {
             return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
@@ -205,7 +208,11 @@ impl Coordinator {
             let asked = Proposal { new_run: false, submitter: &run.submitter, replicas };
             self.rules.admits(&self.look(), &asked)?;
         }
-        let prepared = if more { prepared } else { run.prepared.clone() };
+        let prepared = match more {
+            true => prepared,
+            false if keep != config.keep => Prepared::new(Config { keep, ..config.clone() }),
+            false => run.prepared.clone(),
+        };
         // New terms alone neither restart a run nor end a pause.
         let wanted = match run.orders.wanted() {
             wanted if other_terms && !more && *wanted != Wanted::Cancelled => wanted.clone(),

@@ -1,5 +1,6 @@
 //! Replicas advance: they are loaded from the store, opened as memory allows, and computed round by round.
 
+use evoxo_common::experiment::Config;
 use evoxo_proto::v1::RunState;
 
 use super::{
@@ -51,10 +52,29 @@ impl Coordinator {
         if let Some(shortage) = shortage {
             return self.rest_a_paused_run(id, shortage);
         }
+        let what = self.past_of(id).map_or(Write::Load, |(of, rounds)| Write::LoadFork { of, rounds });
         let run = self.runs.change(id);
         run.reserved_bytes = needed;
         run.presence = Presence::Loading;
-        self.write(id, Write::Load, Pending::Load(None));
+        self.write(id, what, Pending::Load(None));
+    }
+
+    /// The run whose states a fork can begin with, and the last round that both have in common. Its configuration must be the
+    /// past of the fork in every setting, also in those that only divide the work into rounds, and its outputs must have been
+    /// verified as those of the fork will be.
+    fn past_of(&self, id: RunId) -> Option<(String, u64)> {
+        let run = &self.runs[id];
+        if run.checkpoints.object.is_some() || run.replicas.finished() > 0 {
+            return None;
+        }
+        let (rounds, past) = run.prepared.config.past()?;
+        let is_past = |other: &Run| {
+            let config = &other.prepared.config;
+            let same = Config { replicas: past.replicas, keep: past.keep, ..config.clone() } == past;
+            same && other.level == run.level && other.foreign.is_none()
+        };
+        let other = self.runs.iter().map(|(_, other)| other).find(|other| is_past(other))?;
+        Some((other.name.clone(), rounds))
     }
 
     /// A paused run stays in memory, so that it can continue where it was, until another run needs the memory. Then the
@@ -231,11 +251,7 @@ impl Coordinator {
         self.tally.rounds += 1;
         let record = run.replicas.record(key);
         (record.rounds, record.metric) = (rounds, metric);
-        if !run.checkpoints.dirty {
-            run.checkpoints.dirty = true;
-            run.checkpoints.unsaved_since.get_or_insert(self.now);
-            run.checkpoints.due = run.checkpoints.due.max(self.now + interval_ms);
-        }
+        run.checkpoints.note_round(self.now, interval_ms);
         if let Some(why) = failure {
             let arm = &run.prepared.config.arms[key.arm as usize].name;
             let sentence = format!("replica {} of arm {arm:?} {why}", key.index);

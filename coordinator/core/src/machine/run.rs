@@ -72,6 +72,17 @@ pub(super) struct Checkpoints {
     pub(super) begun: Millis,
 }
 
+impl Checkpoints {
+    /// There is something that no checkpoint has. It is saved after this time at the latest.
+    pub(super) fn note_round(&mut self, now: Millis, interval_ms: u64) {
+        if !self.dirty {
+            self.dirty = true;
+            self.unsaved_since.get_or_insert(now);
+            self.due = self.due.max(now + interval_ms);
+        }
+    }
+}
+
 /// The maximum number of notices of a run.
 const NOTICES_MAX: usize = 32;
 /// The maximum number of doubts of a run.
@@ -111,9 +122,11 @@ pub(super) struct Run {
     pub(super) over_since: Option<i64>,
     /// When its deletion was announced, if it was.
     pub(super) expiry_said: Option<Millis>,
-    /// The bytes in the store of its finished replicas and of its checkpoints, with their copies.
+    /// The bytes in the store of its finished replicas and of its checkpoints, with their copies, and of its states from the
+    /// middle, at most.
     pub(super) results_bytes: u64,
     pub(super) checkpoint_bytes: u64,
+    pub(super) kept_bytes: u64,
     /// When the last order was given here, or when this coordinator took over the run.
     pub(super) since: Millis,
     pub(super) notices: Vec<String>,
@@ -154,6 +167,7 @@ impl Run {
             expiry_said: None,
             results_bytes: 0,
             checkpoint_bytes: 0,
+            kept_bytes: 0,
             since: Millis(0),
             notices: Vec::new(),
             failing: BTreeSet::new(),
@@ -184,7 +198,7 @@ impl Run {
         let checkpoint = saved.checkpoint.as_ref();
         self.checkpoints = Checkpoints {
             number: self.checkpoints.number.max(saved.checkpoint_number),
-            object: checkpoint.map(|checkpoint| checkpoint.object.clone()),
+            object: checkpoint.and_then(|checkpoint| checkpoint.object.clone()),
             ..Checkpoints::default()
         };
         let kind = self.prepared.config.kind;
@@ -213,7 +227,8 @@ impl Run {
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
         let results = saved.finished.iter().chain(&saved.superseded);
         self.results_bytes = results.map(|finished| 2 * finished.place.bytes).sum();
-        self.checkpoint_bytes = saved.bytes.saturating_sub(self.results_bytes);
+        self.kept_bytes = saved.kept_bytes;
+        self.checkpoint_bytes = saved.bytes.saturating_sub(self.results_bytes.saturating_add(saved.kept_bytes));
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
         self.update_digest();
@@ -376,7 +391,7 @@ impl Run {
 
     /// The bytes that the run takes in the store, about.
     pub(super) fn stored_bytes(&self) -> u64 {
-        self.results_bytes.saturating_add(self.checkpoint_bytes)
+        [self.results_bytes, self.checkpoint_bytes, self.kept_bytes].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Adds a notice for clients.

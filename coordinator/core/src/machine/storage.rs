@@ -56,8 +56,10 @@ impl Coordinator {
         // The checkpoint contains all rounds absorbed so far.
         let run = self.runs.adjust(id);
         run.checkpoints.dirty = false;
-        run.checkpoint_bytes = 2 * bytes.len() as u64;
-        self.write(id, Write::Checkpoint { number, bytes }, Pending::Checkpoint);
+        let (length, keep) = (bytes.len() as u64, run.prepared.config.keep);
+        run.checkpoint_bytes = 2 * length;
+        run.kept_bytes = run.kept_bytes.saturating_add(length).min(keep);
+        self.write(id, Write::Checkpoint { number, bytes, keep }, Pending::Checkpoint);
     }
 
     /// Saves everything of a run that is not saved yet.

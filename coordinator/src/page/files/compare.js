@@ -171,7 +171,7 @@ function testsOf(names) {
     show(note, found.tests.length > 0);
     keyed(body, found.tests, ({ arm }) => arm, line);
     const corrected = found.tests.length > 1 ? `, corrected for ${found.tests.length} tests by Holm's method` : "";
-    text(note, `P: Welch's test, the chance of such a difference if there were none${corrected}; ± 95 % intervals. It `
+    text(note, `P: ${found.test}; the chance of such a difference if there were none${corrected}; ± 95 % intervals. It `
       + "says whether the means differ, not which of the settings is the cause.");
     text(why, found.why ? `There is no test: ${found.why}.`
       : `${found.metric}: ${found.doc}, mean over replicas at the end.`);

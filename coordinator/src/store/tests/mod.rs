@@ -6,6 +6,7 @@ mod cordons;
 mod damage;
 mod faulty;
 mod index;
+mod kept;
 mod leaders;
 mod log;
 mod packs;
@@ -44,7 +45,7 @@ fn order(number: u64) -> Write {
 fn checkpoint(number: u64) -> Write {
     let replica = v1::ReplicaState { arm: "main".into(), rounds: number, ..Default::default() };
     let checkpoint = v1::Checkpoint { replicas: vec![replica], ..Default::default() };
-    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
+    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()), keep: 0 }
 }
 
 /// A finished replica with this number.

@@ -34,7 +34,7 @@ fn each_run_is_judged_without_writing() {
     for (run, origin) in [("goes-on", &ours), ("of-build", &build), ("of-config", &config)] {
         ordered(&mut store, run, &prepared.toml, v1::RunState::Running);
         let bytes = seal_checkpoint(origin, vec![state.clone()]);
-        store.write(run, &Write::Checkpoint { number: 1, bytes }).unwrap();
+        store.write(run, &Write::Checkpoint { number: 1, bytes, keep: 0 }).unwrap();
     }
     ordered(&mut store, "new", &prepared.toml, v1::RunState::Paused);
     ordered(&mut store, "unreadable", "experiment = \"of-a-later-build\"\n", v1::RunState::Running);

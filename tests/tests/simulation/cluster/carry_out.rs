@@ -1,6 +1,6 @@
 //! Carries out the effects of the coordinators and workers of a simulated cluster.
 
-use evoxo_coordinator::core::{Effect, StoreFault, Write};
+use evoxo_coordinator::core::{Effect, StoreFault, Stored, Write};
 use evoxo_proto::v1::to_worker;
 
 use super::{Character, Cluster, Encoded, Event, Fault, SessionId, SimEvent, Topic, below, chance, v1, worker_core};
@@ -131,7 +131,11 @@ impl Cluster {
                 (false, true) => Fault::Taken,
             });
         }
-        let loads = |(run, what): (&str, &Write)| (*what == Write::Load).then(|| format!("runs/{run}/"));
+        let loads = |(run, what): (&str, &Write)| match what {
+            Write::Load => Some(format!("runs/{run}/")),
+            Write::LoadFork { of, .. } => Some(format!("runs/{of}/")),
+            _ => None,
+        };
         let loads = self.seats[seat].next_write().and_then(loads);
         if let Some(run) = loads.filter(|_| self.fault(self.faults.store)) {
             // The object is listed, but for a moment it cannot be read.
@@ -153,6 +157,7 @@ impl Cluster {
         for (what, event) in each {
             match &what {
                 Write::Order { .. } => self.note_confirmed(seat, &run, &event),
+                Write::LoadFork { .. } => self.outcome.begun_forks += u64::from(begins_with_a_past(&event)),
                 Write::Checkpoint { bytes, .. } if matches!(&event, Event::Stored { outcome: Ok(_), .. }) => {
                     self.note_disputes(bytes);
                 }
@@ -231,4 +236,10 @@ impl Cluster {
             self.plan(ms, SimEvent::ToCoordinator(session, message.clone()));
         }
     }
+}
+
+/// Whether a run was loaded with states of another one.
+fn begins_with_a_past(loaded: &Event) -> bool {
+    let Event::Stored { outcome: Ok(Stored::Loaded(Some(saved))), .. } = loaded else { return false };
+    saved.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.object.is_none())
 }

@@ -54,6 +54,8 @@ pub(crate) struct Outcome {
     pub(crate) answers_lost: u64,
     /// How many objects got several finished replicas.
     pub(crate) packs: u64,
+    /// How many times a run began with states of the run from which it forks.
+    pub(crate) begun_forks: u64,
     pub(crate) tasks_repeated: u64,
     /// How many tasks a coordinator computed itself.
     pub(crate) computed_here: u64,
@@ -145,7 +147,10 @@ pub(crate) struct Cluster {
 pub(crate) fn simulate(seed: u64, faults: Faults) -> Outcome {
     let mut rng = Stream::root(seed).text("cluster").rng();
     let count = 1 + below(&mut rng, 2);
-    let runs = (0..count).map(|index| (format!("run-{index}"), draw::run(&mut rng))).collect();
+    let mut runs = vec![("run-0".to_owned(), draw::run(&mut rng))];
+    if count > 1 {
+        runs.push(("run-1".into(), draw::run_beside(&mut rng, &runs[0].1)));
+    }
     let characters = draw::characters(&mut rng, faults.bad_workers);
     let mut cluster = Cluster::new(rng, faults, runs, &characters);
     // Most clusters get no requests.

@@ -6,6 +6,7 @@ mod cordons;
 mod evidence;
 mod expiry;
 mod failures;
+mod forks;
 mod labels;
 mod losses;
 mod memory;

@@ -585,7 +585,8 @@ fn states_of_another_build_are_not_used() {
         evoxo_common::envelope::Kind::Checkpoint,
         &prost::Message::encode_to_vec(&foreign),
     );
-    let object = crate::names::object_name(&Write::Checkpoint { number: 9, bytes: sealed.clone() }, 1).unwrap();
+    let object =
+        crate::names::object_name(&Write::Checkpoint { number: 9, bytes: sealed.clone(), keep: 0 }, 1).unwrap();
     let mut objects = story.objects.clone();
     objects.remove(name);
     objects.insert(format!("runs/r/{object}"), sealed);

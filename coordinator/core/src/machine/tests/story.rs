@@ -242,7 +242,9 @@ impl Story {
                     self.objects.insert(format!("runs/{run}/{name}"), bytes);
                 }
                 (None, Write::Delete) => self.objects.retain(|name, _| !name.starts_with(&format!("runs/{run}/"))),
-                (None, Write::Load) => outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new))),
+                (None, Write::Load | Write::LoadFork { .. }) => {
+                    outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new)))
+                }
                 _ => {}
             }
         }

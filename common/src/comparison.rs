@@ -1,21 +1,23 @@
 //! Whether two finished runs differ in their primary metric, as far as a test can say. The test is the one by which a report
 //! tells its best arm from the next (except for `evolve`, whose reports rank replicas). It is used only where it applies.
 //!
-//! Pure: the measurements of two runs come in, JSON goes out.
+//! Replicas of the same number in two runs with the same seed may use the same random numbers: those of a fork and of the run
+//! from which it forks have the same past. Then pairs of replicas are tested.
 
 use std::collections::BTreeSet;
 
-use evoxo_common::{
+use serde_json::{Value, json};
+
+use crate::{
     conclusion::state,
     experiment::{Config, Kind, Replica},
-    headline::{Entry, Question},
-    stats::{Estimate, Sample, estimate, holm, t_test},
+    headline::{Entry, Question, difference},
+    stats::{Estimate, holm},
 };
-use serde_json::{Value, json};
 
 /// The values of a run that are compared with another run's.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub struct Measured {
     kind: &'static Kind,
     seed: u64,
     /// "unfinished", "finished" or "in doubt".
@@ -32,12 +34,24 @@ struct Arm {
     /// What the arm's values measure, if that may differ between arms. Only arms with the same text are compared.
     of: String,
     /// The value of the column in each replica's last row.
-    values: Vec<f64>,
+    values: Entry,
 }
 
 impl Measured {
     /// The values of these replicas; `result` is the run's `result.json`.
-    pub(super) fn of(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
+    #[must_use]
+    pub fn of_replicas(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
+        let last = |arm: &str, column: usize| {
+            let of_arm = replicas.iter().filter(|replica| replica.arm() == arm);
+            of_arm.filter_map(|replica| Some((replica.index(), replica.history().last()?[column]))).collect()
+        };
+        Self::of(config, result, last)
+    }
+
+    /// The values of a run with this `result.json`. `last` gives the value of a column in the last row of each replica of an
+    /// arm, with the replica's number.
+    #[must_use]
+    pub fn of(config: &Config, result: &Value, last: impl Fn(&str, usize) -> Vec<(u32, f64)>) -> Self {
         let said = |arm: &str, key: &str| result["summary"][arm]["compared"][key].as_str();
         if config.kind.ranking.is_none() {
             return Self::of_headline(config, result);
@@ -49,11 +63,10 @@ impl Measured {
             config.arms.iter().map(|arm| column(said(&arm.name, "by")?)).collect()
         };
         let column = columns.filter(|columns| columns.len() == 1).and_then(|columns| columns.first().copied());
-        let last = |replica: &Replica| Some(replica.history().last()?[column?]);
         let arm = |name: &str| Arm {
             name: name.to_owned(),
             of: said(name, "of").unwrap_or_default().to_owned(),
-            values: replicas.iter().filter(|replica| replica.arm() == name).filter_map(last).collect(),
+            values: Entry { arm: name.to_owned(), values: column.map_or(Vec::new(), |column| last(name, column)) },
         };
         Self {
             kind: config.kind,
@@ -76,7 +89,7 @@ impl Measured {
         let arm = |question: &Question, entry: &Entry| Arm {
             name: entry.arm.clone(),
             of: question.figure.clone(),
-            values: entry.figures(),
+            values: entry.clone(),
         };
         let measured = questions.iter().flat_map(|question| question.arms.iter().map(move |it| arm(question, it)));
         let arms: Vec<Arm> = measured.collect();
@@ -91,7 +104,8 @@ impl Measured {
 }
 
 /// Tests the arms that both runs have, by name, or the only arm of each. If there are no tests, `why` says why.
-pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
+#[must_use]
+pub fn compare(one: &Measured, two: &Measured) -> Value {
     let unfinished = [one, two].iter().any(|run| run.state == "unfinished");
     let tests = if untested(one, two).is_some() { Vec::new() } else { tests(one, two) };
     let none = || {
@@ -114,6 +128,7 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
         "metric": column.name,
         "doc": column.doc,
         "why": why,
+        "test": if paired(one, two) { PAIRED } else { "Welch's test" },
         "tests": tests,
     })
 }
@@ -137,16 +152,18 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
         "the final values of all replicas are compared, so both runs must be finished"
     } else if is("in doubt") {
         "a run whose results are in doubt is not compared"
-    } else if one.seed == two.seed {
-        return Some(format!(
-            "both runs have the seed {}, so replicas of the same number may have used the same random numbers, and the \
-             test needs independent ones: give one of the runs another seed",
-            one.seed
-        ));
     } else {
         return None;
     };
     Some(why.into())
+}
+
+const PAIRED: &str =
+    "a paired t-test, because both runs have one seed, so replicas of the same number may share random numbers";
+
+/// Whether replicas of the same number are compared.
+fn paired(one: &Measured, two: &Measured) -> bool {
+    one.seed == two.seed
 }
 
 /// Pairs of arms with the same name, or the only arm of each run.
@@ -160,15 +177,16 @@ fn pairs<'a>(one: &'a Measured, two: &'a Measured) -> impl Iterator<Item = (&'a 
 
 /// A test for each pair of arms with at least two replicas each, corrected for the number of tests.
 fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
+    let in_pairs = paired(one, two);
     let test = |(Arm { name, values, .. }, Arm { values: others, .. }): (&Arm, &Arm)| {
-        let [first, second] = [estimate(values)?, estimate(others)?];
-        let difference = t_test(Sample::of(others)?, Sample::of(values)?).filter(|test| test.p.is_finite())?;
+        let [first, second] = [values.estimate()?, others.estimate()?];
+        let difference = difference([others, values], in_pairs).filter(|test| test.p.is_finite())?;
         let side =
             |it: Estimate, count: usize| json!({"mean": it.mean, "half_width": it.half_width, "replicas": count});
         let json = json!({
             "arm": name,
-            "one": side(first, values.len()),
-            "two": side(second, others.len()),
+            "one": side(first, values.values.len()),
+            "two": side(second, others.values.len()),
             "difference": {"mean": difference.mean, "half_width": difference.half_width},
         });
         Some((json, difference.p))
@@ -184,15 +202,18 @@ fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        stats::{Sample, paired_t_test, t_test},
+        testing,
+    };
 
     fn run(seed: u64, arms: &[(&str, &[f64])]) -> Measured {
-        let registry = evoxo_experiments::registry();
         let arm = |(name, values): &(&str, &[f64])| Arm {
             name: (*name).to_owned(),
             of: String::new(),
-            values: values.to_vec(),
+            values: Entry { arm: (*name).to_owned(), values: (0..).zip(values.iter().copied()).collect() },
         };
-        let kind = registry.kind("invincible").unwrap();
+        let kind = testing::registry().kind("sums").unwrap();
         let (column, arms) = (Some(kind.primary_metric), arms.iter().map(arm).collect());
         Measured { kind, seed, state: "finished".into(), column, arms }
     }
@@ -209,7 +230,7 @@ mod tests {
         assert_eq!(tests.iter().map(|test| test["arm"].as_str().unwrap()).collect::<Vec<_>>(), ["a", "b"], "{told}");
         assert_eq!(
             (&told["why"], &told["metric"], &told["state"]),
-            (&Value::Null, &json!("worth"), &json!("finished"))
+            (&Value::Null, &json!(one.kind.columns[one.kind.primary_metric].name), &json!("finished"))
         );
         let alone =
             |values: &[f64], others: &[f64]| t_test(Sample::of(others).unwrap(), Sample::of(values).unwrap()).unwrap();
@@ -231,14 +252,7 @@ mod tests {
     fn an_inapplicable_test_is_replaced_by_a_reason() {
         let good = || run(1, &[("a", &LOW)]);
         let other = || run(2, &[("a", &HIGH)]);
-        let dispatch = evoxo_experiments::registry().kind("dispatch").unwrap();
         for (one, two, why) in [
-            (good(), run(1, &[("a", &HIGH)]), "both runs have the seed 1, so"),
-            (
-                good(),
-                Measured { kind: dispatch, column: Some(dispatch.primary_metric), ..other() },
-                "the runs are of different experiments",
-            ),
             (
                 good(),
                 Measured { state: "unfinished".into(), ..other() },
@@ -256,34 +270,19 @@ mod tests {
         }
     }
 
-    /// Runs of `evolve` are compared if both have arms that search the same problem, and one column tells which replica is
-    /// better.
+    /// Two futures of one past differ by less than two runs with other seeds.
     #[test]
-    fn searches_of_one_problem_are_tested() {
-        let measured = |seed: u64, settings: &str| {
-            let text = format!("experiment = \"evolve\"\nseed = {seed}\nreplicas = 3\n[settings]\n{settings}\n");
-            let config = Config::parse(&evoxo_experiments::registry(), "t", &text, &[]).unwrap();
-            let replicas = evoxo_common::local::run(&config).unwrap();
-            let mut result = config.report(&replicas).json;
-            result["digest"] = "of a finished run".into();
-            let told = Measured::of(&config, &result, &replicas);
-            assert_eq!(told.state, "finished");
-            told
-        };
-        let sphere = "length = 3\nevaluations = 200\npopulation = 20\n";
-        let told = compare(&measured(1, sphere), &measured(2, &format!("{sphere}mutations = 2\n")));
-        assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("best")), "{told}");
-        assert_eq!(told["tests"][0]["one"]["replicas"], 3, "{told}");
-        let front = "problem = \"zdt1\"\nlength = 3\nalgorithm = \"nsga2\"\nevaluations = 100\npopulation = 20\n";
-        let told = compare(&measured(1, front), &measured(2, front));
-        assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("hypervolume")), "{told}");
-        for (other, why) in [
-            (front, "the metric that ranks replicas differs between the runs"),
-            ("length = 4\nevaluations = 200\n", "no common arm searches the same problem"),
-            ("length = 3\nevaluations = 200\ntarget = \"1e-3\"\n", "no single metric ranks the replicas"),
-        ] {
-            let told = compare(&measured(1, sphere), &measured(2, other));
-            assert!(told["why"].as_str().unwrap().starts_with(why), "{told}");
-        }
+    fn replicas_of_one_seed_are_compared_in_pairs() {
+        let later: Vec<f64> = LOW.iter().zip([0.11, 0.1, 0.09]).map(|(low, more)| low + more).collect();
+        let (one, two) = (run(1, &[("a", &LOW)]), run(1, &[("a", &later)]));
+        let told = compare(&one, &two);
+        let test = paired_t_test(&[later[0] - LOW[0], later[1] - LOW[1], later[2] - LOW[2]]).unwrap();
+        assert_eq!(told["tests"][0]["p"], json!(test.p), "{told}");
+        assert!(test.p < 0.01 && told["test"].as_str().unwrap().starts_with("a paired t-test"), "{told}");
+        let other = compare(&one, &run(2, &[("a", &later)]));
+        assert!(other["tests"][0]["p"].as_f64() > Some(0.2) && other["test"] == "Welch's test", "{other}");
+        // A replica that is only in one run has no partner.
+        let more = run(1, &[("a", &[LOW[0] + 0.11, LOW[1] + 0.1, LOW[2] + 0.09, 90.0])]);
+        assert_eq!(compare(&one, &more)["tests"][0]["difference"], told["tests"][0]["difference"]);
     }
 }
