@@ -19,6 +19,7 @@ mod copies;
 mod cordons;
 mod dates;
 mod disk;
+mod early;
 mod index;
 mod kept;
 mod leader;
@@ -44,9 +45,9 @@ use std::{
 pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
+pub use early::Early;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::STORE_FORMAT;
-pub use kept::Early;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
@@ -343,7 +344,11 @@ impl Store {
         self.check_leadership()?;
         if let Write::Load | Write::LoadFork { .. } = write {
             let saved = match write {
-                Write::LoadFork { of, rounds } => self.load_fork(run, of, *rounds),
+                Write::LoadFork { of, rounds } => {
+                    // The other run may be computed at this moment, and what this store knows about it must stay.
+                    let mut other = Self::over(Arc::clone(&self.objects), &self.shown, self.registry.clone());
+                    self.load_fork(run, &mut other, of, *rounds)
+                }
                 _ => self.load_run(run),
             };
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;

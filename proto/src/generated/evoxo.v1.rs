@@ -2465,7 +2465,7 @@ pub struct Order {
     pub terms: ::prost::alloc::vec::Vec<Term>,
 }
 /// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST; the newest one has a copy
-/// under the same name in checkpoint-copy/.
+/// under the same name in checkpoint-copy/. In a run that keeps states along its way, some have one in kept/, which stays.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Checkpoint {
     /// SHA-256 of what is computed (Run.config_hash), 32 bytes.
