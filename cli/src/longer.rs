@@ -76,7 +76,10 @@ pub(crate) fn lengthen(
             remove(&new)?;
             fs::create_dir_all(&new).with_context(|| format!("cannot make {}", new.display()))?;
             let place = new.display().to_string();
-            Inline::open(registry, &place, memory_bytes)?.begin(&name, config, seal_checkpoint(&origin, states))?;
+            // All rounds of a run have one size.
+            let there = Config::parse(registry, "the run's configuration", &run.config, &[])?;
+            let config = config.clone().divided_as(&there);
+            Inline::open(registry, &place, memory_bytes)?.begin(&name, &config, seal_checkpoint(&origin, states))?;
             move_to(&store, &before)?;
             move_to(&new, &store)?;
         }

@@ -71,7 +71,7 @@ impl Checked {
 
 /// What came of computing a replica of both sides again.
 pub(crate) struct Computed {
-    /// The rounds of the stored state with which it began; 0 if it began with the first round.
+    /// The rounds of the state with which it began; 0 if it began with the first round.
     pub(crate) from: u64,
     /// The rounds up to which both were computed.
     pub(crate) rounds: u64,
@@ -136,13 +136,33 @@ impl<'a> Lane<'a> {
 /// A replica as it is stored before the first difference, if a run has states that are early enough.
 pub(crate) fn state_before(registry: &Registry, side: &KeptRun, name: &Name, found: Match) -> Option<Replica> {
     let Match::Different { after: Some(after), .. } = found else { return None };
-    let early = stored::early(registry, Path::new(&side.path), after).ok()?;
-    let (origin, state) = early.into_iter().find(|(_, state)| (&state.arm, state.replica) == (&name.0, name.1))?;
-    let replica = Replica::restore(side.config(), &state).ok()?;
-    let is_ours = origin.signature == side.config().kind.signature().0.as_slice();
-    // It must have the digests that the run keeps.
-    let links = &side.replicas[name].links;
-    (is_ours && replica.links().iter().all(|link| links.contains(link))).then_some(replica)
+    let early = stored::early(registry, Path::new(&side.path), side.config(), after, u64::MAX).ok()?;
+    let state = early.into_iter().find(|state| (&state.arm, state.replica) == (&name.0, name.1))?;
+    Replica::restore(side.config(), &state).ok()
+}
+
+/// Computes stored states up to the last round after which both sides have one digest, and says whether they have it then. If
+/// not, they are no states of these runs.
+pub(crate) fn have_the_digest(
+    states: &mut [Option<Replica>; 2],
+    side: &KeptRun,
+    name: &Name,
+    found: Match,
+    programs: &Arc<[Program]>,
+    threads: usize,
+) -> anyhow::Result<bool> {
+    let Match::Different { after: Some(after), .. } = found else { return Ok(false) };
+    let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(programs))).collect();
+    let kept = side.replicas[name].links.iter().find(|link| link.round == after);
+    for replica in states.iter_mut().flatten() {
+        while replica.rounds() < after && !replica.is_finished() {
+            advance(replica, &mut processes)?;
+        }
+        if kept.is_none_or(|link| (replica.rounds(), replica.digest()) != (after, link.digest)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Computes a replica of both sides again, from these states or else from its beginning, up to this round or to its end. If

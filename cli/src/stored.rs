@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use anyhow::{Context as _, anyhow, bail};
 use evoxo_common::{
     envelope::{Kind, open},
-    experiment::Registry,
+    experiment::{Config, Registry},
 };
 use evoxo_coordinator::{
     saved::{SavedRun, seal_replica},
-    store::{Early, Store},
+    store::Store,
 };
 use evoxo_proto::v1;
 use prost::Message as _;
@@ -43,10 +43,22 @@ pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Opti
     bail!("{}: {}", place, why.unwrap_or_default())
 }
 
-/// The last stored state of each replica that has at most this many rounds, of the run in this directory.
-pub(crate) fn early(registry: &Registry, directory: &Path, rounds: u64) -> anyhow::Result<Vec<Early>> {
+/// The last stored state of each replica that has at most this many rounds, of the run in this directory, if it has this
+/// configuration. All replicas together need at most this much memory, in bytes.
+pub(crate) fn early(
+    registry: &Registry,
+    directory: &Path,
+    config: &Config,
+    rounds: u64,
+    bytes_max: u64,
+) -> anyhow::Result<Vec<v1::ReplicaState>> {
     let Some((place, run)) = directory::stored(directory)? else { return Ok(Vec::new()) };
-    Ok(Store::open_to_read(&place, registry.clone())?.early(&run, rounds)?)
+    let mut store = Store::open_to_read(&place, registry.clone())?;
+    let (mut states, notices) = store.early(&run, config, rounds, bytes_max)?;
+    notices.iter().for_each(notice);
+    // Nothing is known here about the workers on whose word a state rests.
+    states.retain(|state| state.exposed.is_empty());
+    Ok(states)
 }
 
 /// A stored replica, with the build that computed it.

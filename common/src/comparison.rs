@@ -159,7 +159,7 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
 }
 
 const PAIRED: &str =
-    "a paired t-test, because both runs have one seed, so replicas of the same number may share random numbers";
+    "a paired t-test, because both runs have the same seed, so replicas of the same number may share random numbers";
 
 /// Whether replicas of the same number are compared.
 fn paired(one: &Measured, two: &Measured) -> bool {

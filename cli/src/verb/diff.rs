@@ -19,7 +19,9 @@ use serde_json::{Value, json};
 
 use crate::{
     json,
-    parting::{Checked, Computed, OtherNumber, compute, first_other, is_one, last_round, state_before},
+    parting::{
+        Checked, Computed, OtherNumber, compute, first_other, have_the_digest, is_one, last_round, state_before,
+    },
     recompute::Recomputing,
     say::{Usage, notice, printed, stdout, usage},
     side::{KeptRun, Match, Name},
@@ -31,7 +33,8 @@ use crate::{
     after_help = "Two replicas are equal if their digests are: then every number that is reported of them is. If they \
 differ, the digests that both keep after some of their rounds show between which rounds they part, and the histories \
 show the first number. If it takes a few seconds, or with --recompute, the replica is computed again with this build: \
-that shows the round, and which run is not as computed. States that a run keeps (`keep = \"64 MiB\"` in its file) shorten that.
+that shows the round, and which run is not as computed. Without --recompute it begins with the last state before the \
+difference if a run keeps some (`keep = \"64 MiB\"` in its file) and that is faster.
 
 A run that goes on, or was killed, is compared as far as it is stored.
 
@@ -186,22 +189,28 @@ fn again(
     if arguments.kept {
         return Ok(None);
     }
+    let programs = || {
+        if b.config().programs() != a.config().programs() {
+            bail!("the two runs ask different programs, so they cannot be computed again together: give --kept");
+        }
+        arguments.with.programs(registry, a.config())
+    };
+    let (threads, (arm, number)) = (arguments.with.threads()?, &first.name);
     let mut states = [None, None];
     if !(arguments.recompute || is_cheap(0)) {
         let from;
         (states, from) = stored_states(registry, [a, b], first, alike);
-        if !is_cheap(from) {
+        let is_good = from > 0
+            && is_cheap(from)
+            && have_the_digest(&mut states, a, &first.name, first.found, &programs()?, threads)?;
+        if !is_good {
             notes.push("With --recompute this build computes the replica again, which can show more.".into());
             return Ok(None);
         }
     }
-    let given = arguments.with.programs(registry, a.config())?;
-    if b.config().programs() != a.config().programs() {
-        bail!("the two runs ask different programs, so they cannot be computed again together: give --kept");
-    }
-    let (arm, number) = &first.name;
+    let given = programs()?;
     notice(format_args!("replica {number} of arm {arm:?} is computed again"));
-    compute([a, b], &first.name, alike, states, last, &given, arguments.with.threads()?).map(Some)
+    compute([a, b], &first.name, alike, states, last, &given, threads).map(Some)
 }
 
 /// The stored states before the first difference with which the two sides can begin, and the rounds of the earlier one. If one
@@ -454,7 +463,7 @@ fn of_histories(OtherNumber { row, column, values }: &OtherNumber, whose: [&str;
 fn recomputed(computed: &Computed) -> Vec<String> {
     let until = match (computed.from, computed.rounds) {
         (0, rounds) => format!("Up to round {rounds}"),
-        (from, rounds) => format!("From the stored state after round {from} up to round {rounds}"),
+        (from, rounds) => format!("From round {from}, after which both keep one digest, up to round {rounds}"),
     };
     let as_computed = computed.sides.each_ref().map(Checked::is_as_computed);
     let mut said = vec![match as_computed {
@@ -504,13 +513,13 @@ fn tests(tested: &Value) -> String {
         return String::new();
     }
     let text = |key: &str| tested[key].as_str().unwrap_or_default();
-    let corrected = if rows.len() > 1 { ", corrected for the number of tests by Holm's method" } else { "" };
+    let corrected = if rows.len() > 1 { "; it is corrected for the number of tests by Holm's method" } else { "" };
     let table = Table {
         title: format!("Is the difference due to chance? Final {} of each replica", text("metric")),
         header: ["arm", "A", "B", "B - A", "p"].map(String::from).to_vec(),
         rows,
     };
-    format!("\n{table}± is the 95 % interval of the mean. p: {}{corrected}.\n", text("test"))
+    format!("\n{table}± is the 95 % interval of the mean. p is by {}{corrected}.\n", text("test"))
 }
 
 /// A table of values that differ.

@@ -12,7 +12,6 @@ use evoxo_common::experiment::{Config, REPLICAS_MAX, Registry, Replica};
 use evoxo_coordinator::{
     prepared::Prepared,
     saved::{origin_of, seal_checkpoint},
-    store::Early,
 };
 use evoxo_proto::v1;
 use evoxo_worker::Program;
@@ -115,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let name = match directory.run()? {
         Some(begun) => begun,
         None => {
-            begin(arguments, registry, &directory, &name, &config)?;
+            begin(arguments, registry, &directory, &name, [&parent.config, &config])?;
             name
         }
     };
@@ -180,23 +179,20 @@ fn begin(
     registry: &Registry,
     directory: &Directory,
     name: &str,
-    config: &Config,
+    [parent, config]: [&Config; 2],
 ) -> anyhow::Result<()> {
     if !arguments.run.is_dir() {
         return Ok(());
     }
     let origin = origin_of(registry, &Prepared::new(config.clone()));
-    let early = stored::early(registry, &arguments.run, arguments.at)?;
-    let usable = |(of, state): Early| {
-        let is_own = state.exposed.is_empty() && state.recomputations.is_empty();
-        let fits = of.signature == origin.signature && is_own && state.replica < config.replicas;
-        if fits { Replica::lengthened(config, state).ok() } else { None }
-    };
-    let states: Vec<v1::ReplicaState> = early.into_iter().filter_map(usable).collect();
+    let memory_bytes = arguments.options.memory_bytes();
+    // A run gets at most half of the memory, and needs some of that for its tasks.
+    let early = stored::early(registry, &arguments.run, parent, arguments.at, memory_bytes / 4)?;
+    let early = early.into_iter().filter(|state| state.replica < config.replicas);
+    let states: Vec<v1::ReplicaState> = early.filter_map(|state| Replica::lengthened(config, state).ok()).collect();
     if states.is_empty() {
         return Ok(());
     }
-    let memory_bytes = arguments.options.memory_bytes();
     let mut store = Inline::open(registry, &directory.store(), memory_bytes)?;
     store.begin(name, config, seal_checkpoint(&origin, states))
 }

@@ -156,6 +156,29 @@ impl Config {
         self.forks.iter().map(Fork::to_toml).collect()
     }
 
+    /// Whether replicas of both configurations have the same states after the same rounds: all settings are equal, also those
+    /// that only divide the work into rounds.
+    #[must_use]
+    pub fn has_states_of(&self, other: &Self) -> bool {
+        *self == Self { replicas: self.replicas, keep: self.keep, ..other.clone() }
+    }
+
+    /// This configuration with the settings of another one on which no result depends. Rounds of a run that goes on have the
+    /// size that they had.
+    #[must_use]
+    pub fn divided_as(mut self, there: &Self) -> Self {
+        for arm in &mut self.arms {
+            let Some(other) = there.arms.iter().find(|other| other.name == arm.name) else { continue };
+            for (field, value) in other.settings.iter() {
+                let now = arm.settings.iter().find(|(now, _)| now.name == field.name).map(|(_, now)| now.clone());
+                if now.is_some_and(|now| now != *value && !field.counts(value) && !field.counts(&now)) {
+                    arm.settings = arm.settings.clone().replaced(field.name, value.clone());
+                }
+            }
+        }
+        self
+    }
+
     /// How this configuration differs from that of a run; see [`Change`].
     #[must_use]
     pub fn change_from(&self, there: &Self) -> Change {

@@ -30,7 +30,7 @@ pub struct Replica {
     watch: Option<Watch>,
     /// The changes of settings that are still to come: the arm as it is after this many rounds.
     later: VecDeque<(u64, Arm)>,
-    /// Who is born in the next round, if that was settled before the settings have just changed.
+    /// The births of the next round, if its candidate was made before the last change of settings.
     settled: Option<Births>,
     experiment: Box<dyn Running>,
 }

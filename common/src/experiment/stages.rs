@@ -1,6 +1,6 @@
 //! The settings of an arm before and after each fork of a run, and what the forks change, in words.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, iter::successors};
 
 use serde_json::Value as Json;
 
@@ -31,6 +31,11 @@ impl Config {
             arm.settings = stage.settings;
         }
         Some((at, past))
+    }
+
+    /// The pasts of this run, the last one first: see [`Self::past`].
+    pub fn pasts(&self) -> impl Iterator<Item = (u64, Self)> {
+        successors(self.past(), |(_, past)| past.past())
     }
 
     /// The stage of a replica after this many rounds, and the stages after that one. A change that is due after exactly these

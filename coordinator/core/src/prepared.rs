@@ -159,6 +159,13 @@ impl Prepared {
         all.min(ahead_bytes.saturating_add(PIECE_BYTES).saturating_add(largest))
     }
 
+    /// The memory of all replicas together, in bytes.
+    #[must_use]
+    pub fn all_replicas_bytes(&self) -> u64 {
+        let each = (0..self.arms.len()).map(|arm| self.replica_bytes(arm as u32));
+        each.fold(0, u64::saturating_add).saturating_mul(self.config.replicas.into())
+    }
+
     /// The memory that the run takes with one open replica, in bytes. The run needs at least this much.
     #[must_use]
     pub fn least_bytes(&self, ahead_bytes: u64) -> u64 {

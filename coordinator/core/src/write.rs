@@ -60,10 +60,11 @@ pub enum Write {
     /// Reads the run with the states of its unfinished replicas.
     Load,
     /// The same for a run that forks from another one. If nothing of it is stored yet, it gets those states of the other run
-    /// that have at most this many rounds.
+    /// that have at most this many rounds, as far as its replicas fit into this memory.
     LoadFork {
         of: String,
         rounds: u64,
+        bytes_max: u64,
     },
 }
 

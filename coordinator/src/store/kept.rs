@@ -23,9 +23,8 @@ impl Store {
     pub(super) fn keep_checkpoint(&mut self, run: &str, checkpoint: &str, bytes: &Bytes, keep: u64) {
         let Some(named) = object_named(&kept_name(checkpoint), KEPT).filter(|_| keep > 0) else { return };
         let kept = &self.known(run).kept;
-        let mut sizes: Vec<(u64, u64)> = kept.iter().map(|((_, number), (_, bytes))| (*number, *bytes)).collect();
-        sizes.push((named.number, bytes.len() as u64));
-        let stride = stride(&sizes, keep);
+        let sizes: Vec<(u64, u64)> = kept.iter().map(|((_, number), (_, bytes))| (*number, *bytes)).collect();
+        let stride = stride(&sizes, (named.number, bytes.len() as u64), keep);
         let goes: Vec<String> =
             kept.iter().filter(|((_, number), _)| number % stride != 0).map(|(_, (name, _))| name.clone()).collect();
         // They are removed first, so that the bytes never exceed the limit.

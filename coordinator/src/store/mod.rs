@@ -45,7 +45,6 @@ use std::{
 pub use answer::Outlook;
 use answer::cause;
 use bytes::Bytes;
-pub use early::Early;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::STORE_FORMAT;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
@@ -344,11 +343,7 @@ impl Store {
         self.check_leadership()?;
         if let Write::Load | Write::LoadFork { .. } = write {
             let saved = match write {
-                Write::LoadFork { of, rounds } => {
-                    // The other run may be computed at this moment, and what this store knows about it must stay.
-                    let mut other = Self::over(Arc::clone(&self.objects), &self.shown, self.registry.clone());
-                    self.load_fork(run, &mut other, of, *rounds)
-                }
+                Write::LoadFork { of, rounds, bytes_max } => self.load_fork(run, of, *rounds, *bytes_max),
                 _ => self.load_run(run),
             };
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;

@@ -197,9 +197,7 @@ impl Coordinator {
         let kept = run.terms.iter().filter(|term| changed.iter().all(|other| other.name != term.name));
         let mut terms: Vec<v1::Term> = kept.chain(changed).cloned().collect();
         terms.sort_by(|one, other| one.name.cmp(&other.name));
-        let config = &run.prepared.config;
-        let keep = prepared.config.keep;
-        let other_terms = terms != run.terms || keep != config.keep;
+        let other_terms = terms != run.terms;
         if !more && !other_terms && *run.orders.wanted() != Wanted::Cancelled {
             return Ok(Some(Response::Submitted { run: Box::new(self.view(id)), created: false }));
         }
@@ -208,9 +206,11 @@ impl Coordinator {
             let asked = Proposal { new_run: false, submitter: &run.submitter, replicas };
             self.rules.admits(&self.look(), &asked)?;
         }
+        // Settings on which no result depends stay as they were when the run began, so all its states have rounds of one size.
+        let (there, replicas) = (&run.prepared.config, prepared.config.replicas);
         let prepared = match more {
-            true => prepared,
-            false if keep != config.keep => Prepared::new(Config { keep, ..config.clone() }),
+            true if prepared.config.has_states_of(there) && prepared.config.keep == there.keep => prepared,
+            true => Prepared::new(Config { replicas, ..there.clone() }),
             false => run.prepared.clone(),
         };
         // New terms alone neither restart a run nor end a pause.

@@ -1,6 +1,7 @@
 //! Replicas advance: they are loaded from the store, opened as memory allows, and computed round by round.
 
-use evoxo_common::experiment::Config;
+use std::cmp::Reverse;
+
 use evoxo_proto::v1::RunState;
 
 use super::{
@@ -44,6 +45,10 @@ impl Coordinator {
             Ok(needed) => needed,
             Err(why) => return self.block(id, Blocked::Unfit(why)),
         };
+        if self.take_up_fork(id) {
+            return;
+        }
+        let run = self.runs.adjust(id);
         let shortage = self.budget.take(&run.submitter, needed).err();
         if run.waits_for_memory != shortage {
             run.waits_for_memory = shortage;
@@ -52,29 +57,49 @@ impl Coordinator {
         if let Some(shortage) = shortage {
             return self.rest_a_paused_run(id, shortage);
         }
-        let what = self.past_of(id).map_or(Write::Load, |(of, rounds)| Write::LoadFork { of, rounds });
         let run = self.runs.change(id);
         run.reserved_bytes = needed;
         run.presence = Presence::Loading;
-        self.write(id, what, Pending::Load(None));
+        self.write(id, Write::Load, Pending::Load(None));
     }
 
-    /// The run whose states a fork can begin with, and the last round that both have in common. Its configuration must be the
-    /// past of the fork in every setting, also in those that only divide the work into rounds, and its outputs must have been
-    /// verified as those of the fork will be.
+    /// Requests the states of the run from which a run forks, if nothing of the fork is stored yet. Without memory for that, the
+    /// fork begins at its first round.
+    fn take_up_fork(&mut self, id: RunId) -> bool {
+        let Some((of, rounds)) = self.past_of(id) else { return false };
+        let run = &self.runs[id];
+        let plan_bytes = run.prepared.plan_bytes(self.settings.plan_ahead_bytes());
+        let bytes_max = run.prepared.all_replicas_bytes();
+        let needed = plan_bytes.saturating_add(bytes_max).min(self.settings.run_memory_bytes_max());
+        let bytes_max = needed.saturating_sub(plan_bytes);
+        if self.budget.take(&run.submitter, needed).is_err() {
+            return false;
+        }
+        let run = self.runs.change(id);
+        run.reserved_bytes = needed;
+        run.waits_for_memory = None;
+        run.presence = Presence::Loading;
+        self.write(id, Write::LoadFork { of, rounds, bytes_max }, Pending::Load(None));
+        true
+    }
+
+    /// The run whose states a fork can begin with, and the last round that both have in common. Its outputs must have been
+    /// verified as those of the fork will be, and it must be finished: until then its results may still come into doubt.
     fn past_of(&self, id: RunId) -> Option<(String, u64)> {
         let run = &self.runs[id];
         if run.checkpoints.object.is_some() || run.replicas.finished() > 0 {
             return None;
         }
-        let (rounds, past) = run.prepared.config.past()?;
-        let is_past = |other: &Run| {
-            let config = &other.prepared.config;
-            let same = Config { replicas: past.replicas, keep: past.keep, ..config.clone() } == past;
-            same && other.level == run.level && other.foreign.is_none()
-        };
-        let other = self.runs.iter().map(|(_, other)| other).find(|other| is_past(other))?;
-        Some((other.name.clone(), rounds))
+        run.prepared.config.pasts().find_map(|(rounds, past)| {
+            let hash = past.hash();
+            let is_past = |other: &&Run| {
+                let same = other.prepared.hash == hash && other.prepared.config.has_states_of(&past);
+                same && other.level == run.level && other.foreign.is_none() && other.state() == RunState::Finished
+            };
+            let pasts = self.runs.iter().map(|(_, other)| other).filter(is_past);
+            let best = pasts.max_by_key(|other| (other.kept_bytes, Reverse(&other.name)))?;
+            Some((best.name.clone(), rounds))
+        })
     }
 
     /// A paused run stays in memory, so that it can continue where it was, until another run needs the memory. Then the

@@ -260,7 +260,6 @@ impl Coordinator {
         }
         let unfit = unfit_because(&self.registry, &saved);
         let foreign = foreign_signature(&self.registry, &saved);
-        self.leave_out_what_does_not_fit(&mut saved);
         let forks = saved.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.object.is_none());
         let run = self.runs.change(id);
         run.presence = Presence::Resting;
@@ -280,7 +279,7 @@ impl Coordinator {
         }
         self.release_resting(id);
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
-        let begun = states.len();
+        let begun = states.iter().filter(|state| state.rounds > 0).count();
         self.start_thread(id, states);
         if forks && self.runs[id].thread().is_some() {
             // The states of the other run are now this one's, and are stored with it.
@@ -300,26 +299,6 @@ impl Coordinator {
             }
             Some(_) => self.respond_run(id, request, false, None),
         }
-    }
-
-    /// A fork begins with at most as many states of the other run as there is memory for. Its other replicas begin at their first
-    /// round, one after the other.
-    fn leave_out_what_does_not_fit(&self, saved: &mut SavedRun) {
-        let (Some(checkpoint), Ok(prepared)) = (&mut saved.checkpoint, &saved.prepared) else { return };
-        if checkpoint.object.is_some() {
-            return;
-        }
-        let arms = &prepared.config.arms;
-        let mut free =
-            self.settings.run_memory_bytes_max().saturating_sub(prepared.plan_bytes(self.settings.plan_ahead_bytes()));
-        let mut fits = |state: &v1::ReplicaState| {
-            let arm = arms.iter().position(|arm| arm.name == state.arm)?;
-            free = free.checked_sub(prepared.replica_bytes(arm as u32))?;
-            Some(())
-        };
-        let many = checkpoint.states.iter().take_while(|state| fits(state).is_some()).count();
-        checkpoint.states.truncate(many);
-        checkpoint.replicas.truncate(many);
     }
 
     /// Starts a thread with the states of a run, if the run should still advance and there is memory for it.

@@ -8,7 +8,7 @@ use evoxo_common::{
 use super::{damage::leading, *};
 use crate::{
     prepared::Prepared,
-    saved::{origin_of, seal_checkpoint, seal_order, seal_replica},
+    saved::{origin_of, seal_checkpoint, seal_doubt, seal_order, seal_replica},
 };
 
 /// The round in which the forks part from their past.
@@ -56,15 +56,21 @@ fn bytes_of(paths: &[std::path::PathBuf]) -> u64 {
 }
 
 /// The rounds of the last states with at most this many rounds.
-fn early(directory: &TempDir, run: &str, rounds: u64) -> Vec<u64> {
-    let found = open(directory).early(run, rounds).unwrap();
-    found.iter().map(|(_, state)| state.rounds).collect()
+fn early(directory: &TempDir, run: &str, config: &Config, rounds: u64) -> Vec<u64> {
+    let (found, _) = open(directory).early(run, config, rounds, u64::MAX).unwrap();
+    found.iter().map(|state| state.rounds).collect()
+}
+
+fn early_of(directory: &TempDir, config: &Config) -> usize {
+    early(directory, "all", config, AT).len()
 }
 
 #[test]
 fn states_stay_within_their_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = leading(directory.path());
+    let config = prepared(0, 40).config.clone();
+    let early = |run: &str, rounds: u64| early(&directory, run, &config, rounds);
     for (run, keep) in [("none", 0), ("few", 20_000), ("all", 1 << 30)] {
         let replicas = compute(&mut store, run, &prepared(keep, 40));
         let (paths, all) = (kept(&directory, run), replicas.iter().map(Replica::rounds).sum::<u64>());
@@ -75,12 +81,17 @@ fn states_stay_within_their_bytes() {
             _ => assert_eq!(paths.len() as u64, all),
         }
         // Whether a finished replica is early enough depends on its rounds.
-        assert_eq!(early(&directory, run, u64::MAX), [40, 40]);
+        assert_eq!(early(run, u64::MAX), [40, 40]);
     }
-    assert_eq!(early(&directory, "none", 39), [0; 0]);
-    assert_eq!(early(&directory, "all", AT), [AT, AT]);
-    let few = early(&directory, "few", 39);
+    assert_eq!(early("none", 39), [0; 0]);
+    assert_eq!(early("all", AT), [AT, AT]);
+    let few = early("few", 39);
     assert!(few.len() == 2 && few.iter().all(|rounds| (20..=39).contains(rounds)), "{few:?}");
+    // Not those of another configuration, even if only the size of its rounds differs, nor more than there is memory for.
+    let other = Prepared::read(registry(), "test", &prepared(0, 40).toml.replace("slice = 0", "slice = 7")).unwrap();
+    assert_eq!((other.hash, early_of(&directory, &other.config)), (config.hash(), 0));
+    let one = prepared(0, 40).replica_bytes(0);
+    assert_eq!(open(&directory).early("all", &config, AT, 2 * one - 1).unwrap().0.len(), 1);
     // Whoever starts does not read them, and a damaged one is only missing.
     for path in kept(&directory, "all").into_iter().step_by(2) {
         fs::write(path, b"damaged").unwrap();
@@ -91,7 +102,7 @@ fn states_stay_within_their_bytes() {
     let of = |name: &str| runs.iter().find(|run| run.name == name).unwrap();
     assert_eq!((of("all").kept_bytes, of("none").kept_bytes), (bytes_of(&kept(&directory, "all")), 0));
     assert_eq!(of("all").checkpoint_number, 80, "the next number is a new one");
-    let late = early(&directory, "all", AT);
+    let late = early("all", AT);
     assert!(late.iter().all(|rounds| (AT - 1..=AT).contains(rounds)) && late != [AT, AT], "{late:?}");
     // The next leader keeps to the bytes too. A run that is deleted takes its states with it.
     let number = 1 + of("few").checkpoint_number;
@@ -112,7 +123,9 @@ fn a_fork_begins_with_the_states_of_its_past() {
     assert_eq!(fork.past(), Some((AT, parent.config.clone())));
     let fork = Prepared::new(Config { replicas: 3, ..fork });
     begin(&mut store, "fork", &fork);
-    let load = |store: &mut Store, of: &str| match store.write("fork", &Write::LoadFork { of: of.into(), rounds: AT }) {
+    let load = |store: &mut Store, of: &str| match store
+        .write("fork", &Write::LoadFork { of: of.into(), rounds: AT, bytes_max: u64::MAX })
+    {
         Ok(crate::core::Stored::Loaded(Some(saved))) => *saved,
         other => panic!("{other:?}"),
     };
@@ -126,6 +139,24 @@ fn a_fork_begins_with_the_states_of_its_past() {
         assert_eq!(replica.save(), alone.save());
     }
     assert!(load(&mut store, "nobody").checkpoint.is_none());
+    // A run in doubt is nothing to build on.
+    let doubt = v1::Doubt { arm: "main".into(), ..v1::Doubt::default() };
+    store.write("parent", &Write::Doubt { number: 1, bytes: seal_doubt(&doubt) }).unwrap();
+    assert!(load(&mut store, "parent").checkpoint.is_none());
+    let copy = tempfile::tempdir().unwrap();
+    let mut store = leading(copy.path());
+    let recomputed =
+        |state: v1::ReplicaState| v1::ReplicaState { recomputations: vec![v1::Recomputation::default()], ..state };
+    begin(&mut store, "parent", &parent);
+    for (number, awaits) in [(1, false), (2, true)] {
+        let mut replica = local::start(&parent.config).next().unwrap();
+        (0..number).for_each(|_| _ = local::step(&mut replica).unwrap());
+        let state = if awaits { recomputed(replica.save()) } else { replica.save() };
+        let bytes = seal_checkpoint(&origin_of(registry(), &parent), vec![state]);
+        store.write("parent", &Write::Checkpoint { number, bytes, keep: 1 << 30 }).unwrap();
+    }
+    assert_eq!(early(&copy, "parent", &parent.config, AT), [1], "the newest one awaits a recomputation");
+    begin(&mut store, "fork", &fork);
     // As soon as something of the fork itself is stored, that counts.
     let states = vec![Replica::start(&fork.config, &fork.config.arms[0], 2).save()];
     let bytes = seal_checkpoint(&origin_of(registry(), &fork), states);

@@ -1,5 +1,7 @@
 //! A fork begins with the states of the run from which it forks, if these states are what the fork would compute.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::trust::Level;
 
@@ -16,67 +18,90 @@ fn fork(differences: &[(&str, &str)]) -> String {
     })
 }
 
-/// Where the run of this name got its states from.
-fn loaded(story: &Story, name: &str) -> Write {
-    let mut loads =
-        story.writes.iter().filter(|(run, what)| run == name && matches!(what, Write::Load | Write::LoadFork { .. }));
-    loads.next().expect("a run is loaded before it is computed").1.clone()
+/// From which run and up to which round the run of this name got states, if from any.
+fn loaded(story: &Story, name: &str) -> Option<(String, u64)> {
+    let mut loads = story.writes.iter().filter(|(run, _)| run == name).filter_map(|(_, what)| match what {
+        Write::Load => Some(None),
+        Write::LoadFork { of, rounds, bytes_max } => {
+            assert!(*bytes_max > 0, "a replica needs memory");
+            Some(Some((of.clone(), *rounds)))
+        }
+        _ => None,
+    });
+    loads.next().expect("a run is loaded before it is computed")
+}
+
+fn kept(story: &Story, name: &str) -> BTreeSet<u64> {
+    let of_run = story.writes.iter().filter(|(run, _)| run == name);
+    of_run.filter_map(|(_, what)| if let Write::Checkpoint { keep, .. } = what { Some(*keep) } else { None }).collect()
+}
+
+fn compute(story: &mut Story, name: &str) {
+    for _ in 0..200 {
+        if story.answer(1, honest) == 0 {
+            story.wait(500);
+            story.say(1, heartbeat());
+        }
+        if story.run(name).state() == RunState::Finished {
+            return;
+        }
+    }
+    panic!("{name} does not end");
 }
 
 #[test]
 fn a_fork_begins_with_the_states_of_its_past() {
-    let mut story = Story::begin(singly());
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..singly() });
+    story.join(1, 1);
     let parent = PARENT.replace("slice = 3\n", "slice = 3\npenalty = 6\n");
-    story.submit("parent", &parent.replace("replicas = 2\n", "replicas = 2\nkeep = \"2 MiB\"\n")).unwrap();
-    assert_eq!(loaded(&story, "parent"), Write::Load);
-    let past = |rounds| Write::LoadFork { of: "parent".into(), rounds };
+    story.submit("parent", &parent).unwrap();
+    assert_eq!(loaded(&story, "parent"), None);
+    // Its results may still come into doubt.
+    story.submit("early", &fork(&[])).unwrap();
+    assert_eq!(loaded(&story, "early"), None);
+    compute(&mut story, "parent");
+    let past = |of: &str, rounds| Some((of.to_owned(), rounds));
     for (name, differences, expected) in [
-        ("fork", &[][..], past(2)),
-        ("more-replicas", &[("replicas = 2", "replicas = 5")], past(2)),
-        ("other-seed", &[("replicas = 2", "replicas = 2\nseed = 7")], Write::Load),
-        ("other-past", &[("penalty = 6", "penalty = 7")], Write::Load),
+        ("fork", &[][..], past("parent", 2)),
+        ("more-replicas", &[("replicas = 2", "replicas = 5")], past("parent", 2)),
+        ("other-seed", &[("replicas = 2", "replicas = 2\nseed = 7")], None),
+        ("other-past", &[("penalty = 6", "penalty = 7")], None),
         // Rounds of other sizes: the same configuration, and other states after round 2.
-        ("other-rounds", &[("slice = 3", "slice = 4")], Write::Load),
-        ("longer", &[("generations = 4", "generations = 5")], Write::Load),
+        ("other-rounds", &[("slice = 3", "slice = 4")], None),
+        ("longer", &[("generations = 4", "generations = 5")], None),
     ] {
         story.submit(name, &fork(differences)).unwrap();
         assert_eq!(loaded(&story, name), expected, "{name}");
     }
     // Outputs of a run that trusts every worker are not good enough for one that does not.
     story.submit_at(Level::Verified, "verified", &fork(&[])).unwrap();
-    assert_eq!(loaded(&story, "verified"), Write::Load);
-    // A fork of a fork.
+    assert_eq!(loaded(&story, "verified"), None);
+    // A fork of a fork begins with the states of that one, or else with those of the first run.
     let again =
         fork(&[]).replace("penalty = 9\n", "penalty = 12\n") + "[[fork]]\nat = 3\n[fork.settings]\npenalty = 9\n";
     story.submit("again", &again).unwrap();
-    assert_eq!(loaded(&story, "again"), Write::LoadFork { of: "fork".into(), rounds: 3 });
+    assert_eq!(loaded(&story, "again"), past("parent", 2));
+    compute(&mut story, "fork");
+    story.submit("again-later", &again).unwrap();
+    assert_eq!(loaded(&story, "again-later"), past("fork", 3));
+    // Of two runs with this configuration, the one that keeps states.
+    story.submit("keeper", &parent.replace("replicas = 2\n", "replicas = 2\nkeep = \"2 MiB\"\n")).unwrap();
+    compute(&mut story, "keeper");
+    story.submit("third", &fork(&[])).unwrap();
+    assert_eq!(loaded(&story, "third"), past("keeper", 2));
+    assert_eq!([kept(&story, "keeper"), kept(&story, "fork")], [BTreeSet::from([2 << 20]), BTreeSet::from([0])]);
 }
 
+/// Otherwise its states would have rounds of two sizes, and a fork could not tell which.
 #[test]
-fn checkpoints_say_how_many_bytes_stay() {
-    let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..singly() });
-    let file = |keep: &str| PARENT.replace("replicas = 2\n", &format!("replicas = 2\nkeep = \"{keep}\"\n"));
-    story.submit("run", &file("2 MiB")).unwrap();
-    story.join(1, 1);
-    let kept_after = |story: &mut Story| {
-        let before = story.writes.len();
-        (0..40).for_each(|_| _ = story.answer(1, honest));
-        story.wait(500);
-        let keeps: Vec<u64> = story.writes[before..]
-            .iter()
-            .filter_map(|(_, what)| match what {
-                Write::Checkpoint { keep, .. } => Some(*keep),
-                _ => None,
-            })
-            .collect();
-        keeps.last().copied().expect("a checkpoint")
-    };
-    assert_eq!(kept_after(&mut story), 2 << 20);
-    // The same file with another size changes only that.
-    let digest = story.run("run").config_hash;
-    story.submit("run", &file("3 MiB")).unwrap();
-    assert_eq!((kept_after(&mut story), story.run("run").config_hash), (3 << 20, digest));
-    let orders = story.writes.iter().filter(|(_, what)| matches!(what, Write::Order { .. })).count();
-    story.submit("run", &file("3 MiB")).unwrap();
-    assert_eq!(story.writes.iter().filter(|(_, what)| matches!(what, Write::Order { .. })).count(), orders);
+fn more_replicas_change_no_other_setting() {
+    let mut story = Story::begin(singly());
+    story.submit("run", PARENT).unwrap();
+    let more = PARENT.replace("replicas = 2\n", "replicas = 3\nkeep = \"1 MiB\"\n").replace("slice = 3", "slice = 5");
+    story.submit("run", &more).unwrap();
+    let run = story.run("run");
+    assert_eq!(
+        story::prepared(&run.config).config,
+        story::prepared(&PARENT.replace("replicas = 2", "replicas = 3")).config
+    );
 }
