@@ -71,6 +71,11 @@ fn a_fork_has_one_digest_everywhere_and_parts_after_its_round() {
     let diff: Value = serde_json::from_str(&diff).expect("JSON");
     assert_eq!(status, Some(1));
     assert_eq!(diff["first"]["computed"]["parted_in_round"], 6, "{diff:#}");
+    // The two futures are compared by pairs of replicas; those of the arm that did not change are equal.
+    let tested = &diff["tested"];
+    assert!(tested["test"].as_str().is_some_and(|test| test.starts_with("a paired t-test")), "{tested}");
+    assert_eq!((&tested["tests"][1]["arm"], &tested["tests"][1]["p"]), (&"X".into(), &1.0.into()), "{tested}");
+    assert!(evoxo(&["diff", "parent", "none"]).0.contains("\nIs the difference due to chance? Final worth of each replica\n"));
     let words: Vec<&str> =
         diff["replicas"].as_array().into_iter().flatten().filter_map(|it| it["is"].as_str()).collect();
     assert_eq!(words, ["different", "different", "different", "equal", "equal", "equal"]);

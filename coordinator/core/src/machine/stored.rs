@@ -281,7 +281,7 @@ impl Coordinator {
         let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
         let begun = states.iter().filter(|state| state.rounds > 0).count();
         self.start_thread(id, states);
-        if forks && self.runs[id].thread().is_some() {
+        if forks && begun > 0 && self.runs[id].thread().is_some() {
             // The states of the other run are now this one's, and are stored with it.
             let run = self.runs.adjust(id);
             run.checkpoints.note_round(self.now, self.settings.checkpoint_interval_ms);
