@@ -160,8 +160,8 @@ def tables() -> None:
         for problem in GENES:
             texts = []
             for search in OURS + PEERS:
-                middle, low, high = common.interval([float(qd) for qd in found[problem, mark, search].split()])
-                texts.append(f"{middle:,.0f} ({low:,.0f} to {high:,.0f})")
+                values = [float(qd) for qd in found.get((problem, mark, search), "").split()]
+                texts.append("{:,.0f} ({:,.0f} to {:,.0f})".format(*common.interval(values)) if values else "-")
             rows.append([problem, *texts])
         common.table([f"{mark:,} evaluations", *OURS, *PEERS], rows)
 

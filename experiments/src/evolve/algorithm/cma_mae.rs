@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn thresholds_follow_the_candidates_that_improve_them() {
-        let mut map = started(&Settings { worthless: Some(10.0), rate: 0.25, ..arm(5) }, 100);
+        let mut map = started(&Settings { worthless: Some(10.0), rate: 0.25, ..arm(5) }, 4);
         let mut gain = |objective: f64, broken: f64| {
             let one = individual(&map, objective, broken);
             map.take(one)
