@@ -45,14 +45,13 @@ def of_evoxo(problem: str) -> List[float]:
 
 
 def run(problems: List[str]) -> None:
-    columns = ["problem", "search", "seed", "hypervolume"]
+    columns = ["problem", "search", "hypervolumes"]
     for problem in problems or PROBLEMS:
         rows: List[List[object]] = [[row[it] for it in columns] for row in common.read("fronts.csv")]
         rows = [row for row in rows if row[0] != problem]
-        for seed, volume in enumerate(of_evoxo(problem), 1):
-            rows.append([problem, "evoxo", seed, f"{volume:.6f}"])
-        for seed in range(1, SEEDS + 1):
-            rows.append([problem, "pymoo", seed, f"{of_pymoo(problem, seed):.6f}"])
+        theirs = [of_pymoo(problem, seed) for seed in range(1, SEEDS + 1)]
+        for search, volumes in (("evoxo", of_evoxo(problem)), ("pymoo", theirs)):
+            rows.append([problem, search, " ".join(f"{volume:.6f}" for volume in volumes)])
         common.write("fronts.csv", columns, sorted(rows, key=lambda row: PROBLEMS.index(str(row[0]))))
         print(problem, file=sys.stderr)
 
@@ -63,8 +62,7 @@ def tables() -> None:
         texts, medians = [], []
         for search in ("evoxo", "pymoo"):
             mine = [row for row in common.read("fronts.csv") if (row["problem"], row["search"]) == (problem, search)]
-            volumes = [float(row["hypervolume"]) for row in mine]
-            middle, low, high = common.interval(volumes)
+            middle, low, high = common.interval([float(volume) for volume in mine[0]["hypervolumes"].split()])
             medians.append(middle)
             texts.append(f"{middle:.4f} ({low:.4f} to {high:.4f})")
         rows.append([problem, *texts, f"{medians[0] / medians[1]:.4f}"])

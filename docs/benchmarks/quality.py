@@ -1,11 +1,11 @@
-"""evoxo's MAP-Elites compared with pyribs, with equal evaluations, the same grid and the same kind of steps.
+"""evoxo's MAP-Elites and CMA-MAE compared with pyribs, with equal evaluations and the same grid.
 
     python3 quality.py run       writes quality.csv
     python3 quality.py tables    prints the table
 
 `sphere` and `rastrigin` with 20 genes have the two measures of Fontaine et al. 2020: sums of the clipped halves of the
-genome. `arm` is evoxo's, with 10 joints. A score is 100 for the best objective and 0 for the worst. Both maps are measured
-by the same code. `evoxo run` calls this file as a program.
+genome. `arm` is evoxo's, with 10 joints. A score is 100 for the best objective and 0 for the worst. All maps are measured by
+the same code. `evoxo run` calls this file as a program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Dict, List, Sequence, Tuple
 
 import common
 
-EVALUATIONS = 10_000
+MARKS = (10_000, 50_000)
+"""Evaluations after which maps are measured."""
 BATCH = 100
 CELLS = 50
 SEEDS = 11
@@ -28,8 +29,12 @@ GENES = {"sphere": 20, "rastrigin": 20, "arm": 10}
 BOUND = {"sphere": 5.12, "rastrigin": 5.12, "arm": 3.141592}
 REACH = {"sphere": 51.2, "rastrigin": 51.2, "arm": 1.0}
 """Each measure ranges from minus this number to plus this number."""
+SIGMA = {"sphere": 0.5, "rastrigin": 0.5, "arm": 0.2}
+"""The first steps of pyribs' emitters, as in its tutorials and papers."""
 SHIFT = 2.048
 """The optimum of each gene."""
+OURS = ("map-elites", "cma-mae")
+PEERS = ("IsoLine", "CMA-MAE", "CMA-MAE 0.1", "CMA-ME")
 
 
 def evaluate(problem: str, x: Sequence[float]) -> Tuple[float, float, float]:
@@ -65,72 +70,100 @@ def program(problem: str) -> None:
         print(json.dumps({"batch": request["batch"], "items": answers}), flush=True)
 
 
-def figures(problem: str, elites: Sequence[Sequence[float]]) -> Tuple[float, float]:
-    """The QD score and the share of cells that have an elite."""
-    best: Dict[Tuple[int, int], float] = {}
-    reach = REACH[problem]
-    for genes in elites:
-        score, *measures = evaluate(problem, genes)
-        a, b = (min(max(int((value + reach) / (2 * reach) * CELLS), 0), CELLS - 1) for value in measures)
-        best[a, b] = max(best.get((a, b), 0.0), score)
-    return sum(best.values()), len(best) / CELLS**2
+class Map:
+    """The best score of each cell."""
+
+    def __init__(self, problem: str) -> None:
+        self.reach, self.best = REACH[problem], {}
+
+    def take(self, score: float, *measures: float) -> None:
+        reach = self.reach
+        cell = tuple(min(max(int((value + reach) / (2 * reach) * CELLS), 0), CELLS - 1) for value in measures)
+        self.best[cell] = max(self.best.get(cell, 0.0), score)
+
+    def qd(self) -> float:
+        return sum(self.best.values())
 
 
-def of_evoxo(problem: str) -> List[Tuple[float, float]]:
+def of_evoxo(problem: str, algorithm: str, evaluations: int) -> List[float]:
+    """The QD score of each seed."""
     with tempfile.TemporaryDirectory() as directory:
-        settings = {"problem": f"program:{problem}", "algorithm": "map-elites", "evaluations": EVALUATIONS}
-        settings["slice"] = BATCH
+        settings = {"problem": f"program:{problem}", "algorithm": algorithm, "evaluations": evaluations}
+        settings.update(reference=[0], slice=BATCH)
         grid = f"[[grid]]\nlow = {-REACH[problem]}\nhigh = {REACH[problem]}\ncells = {CELLS}\n" * 2
         command = f"{sys.executable} {Path(__file__).resolve()} program --problem {problem}"
         out = common.evoxo(directory, settings, SEEDS, 1, "--populations", program=command, tables=grid)
-        maps = [[card["genes"]["x"] for card in common.cards(out, replica)] for replica in range(SEEDS)]
-        return [figures(problem, elites) for elites in maps]
+        scores = []
+        for replica in range(SEEDS):
+            found = Map(problem)
+            for card in common.cards(out, replica):
+                found.take(*evaluate(problem, card["genes"]["x"]))
+            scores.append(found.qd())
+        return scores
 
 
-def of_pyribs(problem: str, seed: int) -> Tuple[float, float]:
+def of_pyribs(problem: str, search: str, seed: int) -> List[float]:
+    """The QD score at each mark."""
     import numpy
     from ribs.archives import GridArchive
-    from ribs.emitters import IsoLineEmitter
+    from ribs.emitters import EvolutionStrategyEmitter, IsoLineEmitter
     from ribs.schedulers import Scheduler
 
     count, bound, reach = GENES[problem], BOUND[problem], REACH[problem]
-    first = numpy.random.default_rng(seed).uniform(-bound, bound, (BATCH, count))
-    archive = GridArchive(solution_dim=count, dims=[CELLS, CELLS], ranges=[(-reach, reach)] * 2)
-    emitter = IsoLineEmitter(
-        archive, iso_sigma=0.01 * 2 * bound, line_sigma=0.2, initial_solutions=first, batch_size=BATCH, seed=seed,
-        lower_bounds=[-bound] * count, upper_bounds=[bound] * count,
-    )
-    scheduler = Scheduler(archive, [emitter])
-    for _ in range(EVALUATIONS // BATCH):
+    grid = dict(solution_dim=count, dims=[CELLS, CELLS], ranges=[(-reach, reach)] * 2, seed=seed)
+    if search == "IsoLine":
+        archive = GridArchive(**grid)
+        first = numpy.random.default_rng(seed).uniform(-bound, bound, (BATCH, count))
+        emitters = [IsoLineEmitter(
+            archive, iso_sigma=0.01 * 2 * bound, line_sigma=0.2, initial_solutions=first, batch_size=BATCH, seed=seed,
+            lower_bounds=[-bound] * count, upper_bounds=[bound] * count,
+        )]
+    else:
+        rules = dict(ranker="imp", selection_rule="mu", restart_rule="basic")
+        if search == "CMA-ME":
+            archive = GridArchive(**grid)
+            rules = dict(ranker="2imp", selection_rule="filter", restart_rule="no_improvement")
+        else:
+            archive = GridArchive(**grid, learning_rate=0.1 if search.endswith("0.1") else 0.01, threshold_min=0.0)
+        # Without bounds, as in the tutorials: with them, sampling did not end for some seeds.
+        emitters = [EvolutionStrategyEmitter(
+            archive, x0=numpy.zeros(count), sigma0=SIGMA[problem], batch_size=36, seed=seed * 1000 + number, **rules
+        ) for number in range(5)]
+    scheduler, found, done, scores = Scheduler(archive, emitters), Map(problem), 0, []
+    while len(scores) < len(MARKS):
         values = [evaluate(problem, genes.tolist()) for genes in scheduler.ask()]
         scheduler.tell([value[0] for value in values], [value[1:] for value in values])
-    return figures(problem, archive.data("solution").tolist())
+        for value in values:
+            found.take(*value)
+            done += 1
+            if done in MARKS:
+                scores.append(found.qd())
+    return scores
 
 
 def run() -> None:
     rows: List[List[object]] = []
     for problem in GENES:
-        ours = of_evoxo(problem)
-        for search, found in (("evoxo", ours), ("pyribs", [of_pyribs(problem, seed) for seed in range(1, SEEDS + 1)])):
-            rows += [[problem, search, seed, f"{qd:.1f}", f"{share:.4f}"] for seed, (qd, share) in enumerate(found, 1)]
+        peers = {search: [of_pyribs(problem, search, seed) for seed in range(1, SEEDS + 1)] for search in PEERS}
+        for place, mark in enumerate(MARKS):
+            all_of = {search: of_evoxo(problem, search, mark) for search in OURS}
+            all_of.update({search: [scores[place] for scores in found] for search, found in peers.items()})
+            rows += [[problem, mark, search, " ".join(f"{qd:.0f}" for qd in found)] for search, found in all_of.items()]
         print(problem, file=sys.stderr)
-    common.write("quality.csv", ["problem", "search", "seed", "qd", "coverage"], rows)
+    common.write("quality.csv", ["problem", "evaluations", "search", "qd"], rows)
 
 
 def tables() -> None:
-    rows = []
-    for problem in GENES:
-        for column, digits in (("qd", 0), ("coverage", 3)):
-            texts, medians = [], []
-            for search in ("evoxo", "pyribs"):
-                found = common.read("quality.csv")
-                mine = [row for row in found if (row["problem"], row["search"]) == (problem, search)]
-                middle, low, high = common.interval([float(row[column]) for row in mine])
-                medians.append(middle)
-                texts.append(f"{middle:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})")
-            what = "QD score" if column == "qd" else "coverage"
-            rows.append([f"{problem}, {what}", *texts, f"{medians[0] / medians[1]:.3f}"])
-    common.table(["problem", "evoxo", "pyribs", "ratio"], rows)
+    found = {(row["problem"], int(row["evaluations"]), row["search"]): row["qd"] for row in common.read("quality.csv")}
+    for mark in MARKS:
+        rows = []
+        for problem in GENES:
+            texts = []
+            for search in OURS + PEERS:
+                values = [float(qd) for qd in found.get((problem, mark, search), "").split()]
+                texts.append("{:,.0f} ({:,.0f} to {:,.0f})".format(*common.interval(values)) if values else "-")
+            rows.append([problem, *texts])
+        common.table([f"{mark:,} evaluations", *OURS, *PEERS], rows)
 
 
 if __name__ == "__main__":

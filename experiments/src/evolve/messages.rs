@@ -348,6 +348,22 @@ pub struct LShadeState {
     #[prost(uint32, tag = "6")]
     pub next: u32,
 }
+/// The state of CMA-MAE between two batches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CmaMaeState {
+    /// Candidates evaluated so far.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// The elites, in ascending order of their cells.
+    #[prost(message, repeated, tag = "2")]
+    pub elites: ::prost::alloc::vec::Vec<Individual>,
+    /// The threshold of each elite's cell: candidates with lesser objectives improve it.
+    #[prost(double, repeated, tag = "3")]
+    pub thresholds: ::prost::alloc::vec::Vec<f64>,
+    /// The CmaState of each emitter, encoded; none before the first batch.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub emitters: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
 /// The state of OpenAI-ES between two batches. Coordinates are as in CmaState.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OpenAiEsState {

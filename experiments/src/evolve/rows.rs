@@ -26,11 +26,11 @@ row! {
         failures: u64,
         /// hypervolume of the front that is kept, up to the reference point; 0 without one
         hypervolume: f64,
-        /// candidates that the algorithm keeps: its population, or the elites of map-elites
+        /// candidates that the algorithm keeps: its population, or the elites of a map
         kept: usize,
-        /// map-elites: by how much all elites together are better than the value that is worth nothing; otherwise 0
+        /// with a map: by how much all elites together are better than the value that is worth nothing; otherwise 0
         qd_score: f64,
-        /// map-elites: candidates so far whose measures lay outside the grid
+        /// with a map: candidates so far whose measures lay outside the grid
         outside: u64,
         /// the first evaluation that was as good as the target, counted from 1; 0 before
         reached: u64,

@@ -454,6 +454,7 @@ impl Experiment for Replica {
         "iso",
         "line",
         "rate",
+        "learning_rate",
         "crossover",
         "mutations",
         "crossover_eta",

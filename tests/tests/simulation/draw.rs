@@ -171,7 +171,8 @@ const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\
 const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
-    [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n";
+    [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n\
+    [arms.mae]\nalgorithm = \"cma-mae\"\nproblem = \"arm\"\ninitial = 10\nemitters = 2\n";
 /// Windows narrower and wider than the number of tasks that the workers compute at once. The second arm ends in the middle of
 /// a window.
 const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\

@@ -122,6 +122,8 @@ pub struct Given<'a> {
     pub numbers: u64,
     /// An axis for each behaviour measure.
     pub grid: Vec<Axis>,
+    /// The value of the objective, to be minimised, that is worth nothing to an archive; `None` if it is not known.
+    pub worthless: Option<f64>,
     /// The candidates with which the search begins.
     pub start: Vec<Candidate>,
 }

@@ -15,8 +15,9 @@ use evoxo_common::{
 
 use super::{
     Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
+    elites::Elites,
     individual::{self, Individual},
-    niches::{self, Axis, Niches},
+    niches::{self, Axis},
     operators::{OF_REALS, OPERATORS, variation},
     steady, within,
 };
@@ -28,7 +29,7 @@ use crate::evolve::{
 
 settings! {
     /// MAP-Elites.
-    struct Own, names OwnName, schema OWN {
+    pub(super) struct Own, names OwnName, schema OWN {
         /// Random candidates at the start.
         initial: usize = whole(1, 1_000_000, "100"),
         /// The number of regions of the archive, around centroids spread evenly over the bounds of the grid (CVT-MAP-Elites);
@@ -107,12 +108,8 @@ impl Settings {
 pub struct MapElites {
     settings: Settings,
     search: Search,
-    niches: Niches,
     births: u64,
-    /// The elites, in ascending order of their cells.
-    archive: Vec<Individual>,
-    /// The cell of each elite.
-    cells: Vec<usize>,
+    archive: Elites,
 }
 
 impl Listed for MapElites {
@@ -159,44 +156,23 @@ impl Listed for MapElites {
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
-        let niches = Niches::new(&settings.grid, settings.centroids);
-        Ok(Self { settings: settings.clone(), niches, search, births: 0, archive: Vec::new(), cells: Vec::new() })
+        let archive = Elites::new(&settings.grid, settings.centroids);
+        Ok(Self { settings: settings.clone(), search, births: 0, archive })
     }
 
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
-        let (births, archive) = individual::read(&fresh.search, state)?;
-        let cell =
-            |elite: &Individual| fresh.niches.of(&elite.evaluation.measures).filter(|_| !elite.evaluation.failed);
-        let cells: Option<Vec<usize>> = archive.iter().map(cell).collect();
-        let cells = cells.ok_or("an elite of the state has no cell")?;
-        if cells.len() as u64 > births || !cells.is_sorted_by(|one, two| one < two) {
-            return Err("the state's elites are not in the order of their cells".into());
-        }
-        Ok(Self { births, archive, cells, ..fresh })
+        let (births, elites) = individual::read(&fresh.search, state)?;
+        Ok(Self { births, archive: fresh.archive.restored(elites, births)?, ..fresh })
     }
 }
 
 impl MapElites {
-    /// A candidate takes its cell if the cell is empty or its elite is not better.
-    fn place(&mut self, individual: Individual) {
-        let evaluation = &individual.evaluation;
-        let Some(cell) = self.niches.of(&evaluation.measures).filter(|_| !evaluation.failed) else { return };
-        match self.cells.binary_search(&cell) {
-            Ok(place) if self.archive[place].evaluation.better(evaluation) => {}
-            Ok(place) => self.archive[place] = individual,
-            Err(place) => {
-                self.cells.insert(place, cell);
-                self.archive.insert(place, individual);
-            }
-        }
-    }
-
     /// A child of two elites. `crossed` sees their places, and the child before mutation and before the steps of real genes.
     fn child(&self, rng: &mut Generator, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
-        let mut draw = || below(rng, self.archive.len() as u64) as usize;
+        let mut draw = || below(rng, self.archive.all().len() as u64) as usize;
         let parents = [draw(), draw()];
-        let [mother, father] = parents.map(|index| &self.archive[index].candidate);
+        let [mother, father] = parents.map(|index| &self.archive.all()[index].candidate);
         let genome = &self.search.genome;
         let watch = &mut |child: &Candidate| crossed(parents, child);
         let mut child = self.settings.variation.watched(genome, rng, [mother, father], watch);
@@ -241,13 +217,13 @@ impl Algorithm for MapElites {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let candidates = self.ask(0..evaluations.len());
         for (candidate, evaluation) in candidates.into_iter().zip(evaluations) {
-            self.place(Individual { candidate, evaluation: evaluation.clone() });
+            self.archive.place(Individual { candidate, evaluation: evaluation.clone() });
         }
         self.births += evaluations.len() as u64;
     }
 
     fn population(&self) -> &[Individual] {
-        &self.archive
+        self.archive.all()
     }
 
     fn births(&self) -> u64 {
@@ -255,14 +231,14 @@ impl Algorithm for MapElites {
     }
 
     fn save(&self) -> Vec<u8> {
-        individual::save(self.births, &self.archive)
+        individual::save(self.births, self.archive.all())
     }
 }
 
 impl Steady for MapElites {
     /// A child of two elites; a random candidate at the beginning, and while the archive is empty.
     fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
-        match number < self.settings.initial as u64 || self.archive.is_empty() {
+        match number < self.settings.initial as u64 || self.archive.all().is_empty() {
             true => self.search.first(number),
             false => self.child(&mut self.search.birth(number), crossed),
         }
@@ -278,7 +254,7 @@ impl Steady for MapElites {
 
     fn take(&mut self, individual: Individual) {
         self.births += 1;
-        self.place(individual);
+        self.archive.place(individual);
     }
 }
 
@@ -300,8 +276,8 @@ mod tests {
             let evaluations = evaluate(&search, problem);
             search.tell(&evaluations);
             let now: f64 = search.population().iter().map(|elite| 10.0 - elite.evaluation.objective(0)).sum();
-            assert!(search.cells.len() >= cells && now >= sum - 1e-9, "the quality of all elites never falls");
-            (cells, sum) = (search.cells.len(), now);
+            assert!(search.population().len() >= cells && now >= sum - 1e-9, "the quality of all elites never falls");
+            (cells, sum) = (search.population().len(), now);
         }
         let variance = 10.0 - sum / cells as f64;
         insta::assert_snapshot!(format!("{cells} cells, mean variance {variance:.5}"));
@@ -350,9 +326,9 @@ mod tests {
             search.tell(&evaluations);
         }
         // The arm cannot reach some regions in the corners of the square.
-        assert!((150..200).contains(&search.cells.len()), "{}", search.cells.len());
+        assert!((150..200).contains(&search.population().len()), "{}", search.population().len());
         let again = MapElites::restore(&settings, search.search.clone(), &search.save()).unwrap();
-        assert_eq!(again.cells, search.cells);
+        assert_eq!(again.population(), search.population());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 mod averaged;
 mod cma;
+mod cma_mae;
 mod coordinates;
+mod elites;
 mod ga;
 mod individual;
 mod islands;
@@ -33,6 +35,7 @@ use super::{
 
 pub use averaged::{Averaged, Noise};
 pub use cma::{Cma, Covariance as CmaCovariance, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
+pub use cma_mae::{CmaMae, Settings as CmaMaeSettings};
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use islands::{Islands, Settings as IslandsSettings};
@@ -59,6 +62,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<Nsga2>(),
     &AlgorithmKind::of::<MapElites>(),
     &AlgorithmKind::of::<LShade>(),
+    &AlgorithmKind::of::<CmaMae>(),
 ];
 
 /// An optimiser between two batches: a pure state machine.

@@ -1,4 +1,4 @@
-//! How MAP-Elites divides behaviours: into the cells of a grid, or into the regions nearest to given centroids.
+//! How a map of elites divides behaviours: into the cells of a grid, or into the regions nearest to given centroids.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,7 +92,7 @@ fn gcd(one: i128, other: i128) -> i128 {
 /// Checks that the axes make sense; `centroids` is 0 for a grid.
 pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), Wrong> {
     if axes.is_empty() {
-        let sentence = "MAP-Elites needs a problem with behaviour measures, and a grid over them";
+        let sentence = "a map of elites needs a problem with behaviour measures, and a grid over them";
         return Err(Wrong::new("algorithm", sentence));
     }
     for Axis { low, high, cells } in axes {

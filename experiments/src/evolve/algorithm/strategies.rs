@@ -17,8 +17,8 @@ choice! {
 settings! {
     /// The shared settings of evolution strategies.
     struct Steps, names Step, schema STEPS {
-        /// The first step of cma-es, and the standard deviation of all steps of openai-es, as a share of the range. 0: 0.2
-        /// for cma-es, 0.02 for openai-es.
+        /// The first step of cma-es and cma-mae, and the standard deviation of all steps of openai-es, as a share of the range.
+        /// 0: 0.2 for cma-es, 0.1 for cma-mae, 0.02 for openai-es.
         sigma: Ratio = real(0, 10, "0"),
         /// What the bounds of the genes are for. Other algorithms keep them.
         bounds: BoundsName = addition choice("kept"),

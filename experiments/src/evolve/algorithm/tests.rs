@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 16] = [
+const ALL: [(&str, &str, usize, Make); 17] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -164,6 +164,14 @@ const ALL: [(&str, &str, usize, Make); 16] = [
         Ok(match state {
             None => Box::new(LShade::start(&settings, search)?),
             Some(state) => Box::new(LShade::restore(&settings, search, state)?),
+        })
+    }),
+    ("cma-mae", "arm", 3, |search, state| {
+        let axes = grid(problem::find("arm").unwrap(), 6).grid;
+        let settings = CmaMaeSettings { emitters: 3, initial: 20, ..CmaMaeSettings::of(axes) };
+        Ok(match state {
+            None => Box::new(CmaMae::start(&settings, search)?),
+            Some(state) => Box::new(CmaMae::restore(&settings, search, state)?),
         })
     }),
     ("openai-es", "rosenbrock", 4, |search, state| {
@@ -336,6 +344,7 @@ fn fixed_genes_never_change() {
             objectives: 1,
             numbers: 2,
             grid: vec![Axis { low: -1.0, high: 3.0, cells: 10 }],
+            worthless: None,
             start: Vec::new(),
         };
         assert_eq!(kind.check_all(&given), Ok(()), "{kind:?}");

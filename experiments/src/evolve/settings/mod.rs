@@ -285,6 +285,7 @@ impl Settings {
             objectives: self.objectives().len(),
             numbers: self.counts().iter().sum::<usize>() as u64,
             grid: self.axes(),
+            worthless: self.worthless(),
             // What cannot be read is one of the settings' problems.
             start: start::candidates(&self.start, &self.genome(), &self.notations()).unwrap_or_default(),
         }

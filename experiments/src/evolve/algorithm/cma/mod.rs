@@ -14,7 +14,7 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use evoxo_common::{choice, rng::unit, settings, settings::Values};
 
@@ -78,11 +78,22 @@ choice! {
 
 settings! {
     /// CMA-ES.
-    struct Own, names OwnName, schema OWN {
+    pub(super) struct Own, names OwnName, schema OWN {
         /// The form of the covariance matrix.
         covariance: CovarianceName = choice("full"),
         /// What happens when a run has converged.
         restarts: RestartsName = choice("bipop"),
+    }
+}
+
+impl Own {
+    /// The form of the covariance matrix.
+    pub(super) const fn form(&self) -> Covariance {
+        match self.covariance {
+            CovarianceName::Full => Covariance::Full,
+            CovarianceName::Separable => Covariance::Separable,
+            CovarianceName::Limited => Covariance::Limited,
+        }
     }
 }
 
@@ -167,7 +178,8 @@ impl Settings {
         self.population.unwrap_or_else(usual)
     }
 
-    fn most(&self, genome: &Genome, evaluations: u64) -> Most {
+    /// What a search needs at most.
+    pub(super) fn most(&self, genome: &Genome, evaluations: u64) -> Most {
         let (n, lambda) = (genome.free_genes() as u64, self.lambda(genome) as u64);
         let matrices = match self.covariance {
             Covariance::Full => 2 * n * n,
@@ -221,11 +233,7 @@ impl Listed for Cma {
         Settings {
             population: given.population,
             sigma: sigma(given.own, usual.sigma),
-            covariance: match own.covariance {
-                CovarianceName::Full => Covariance::Full,
-                CovarianceName::Separable => Covariance::Separable,
-                CovarianceName::Limited => Covariance::Limited,
-            },
+            covariance: own.form(),
             restarts: match own.restarts {
                 RestartsName::None => Restarts::None,
                 RestartsName::Ipop => Restarts::Ipop,
@@ -279,7 +287,6 @@ impl Cma {
 
     /// A run that is about to start.
     fn run_of(&self, schedule: Schedule) -> Run {
-        let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
         let share = || if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) };
@@ -287,11 +294,55 @@ impl Cma {
             Some(candidate) => self.coordinates.of_candidate(candidate),
             None => self.coordinates.point(std::iter::repeat_with(share)),
         };
+        self.run_from(schedule, mean)
+    }
+
+    /// A run that is about to start at this point.
+    fn run_from(&self, schedule: Schedule, mean: Vec<f64>) -> Run {
+        let strategy = self.strategy(&schedule);
         let mut distribution = strategy.start(mean, schedule.sigma);
         if self.has_whole() {
             distribution.stretched = vec![1.0; strategy.n];
         }
         Run { schedule, strategy, distribution, history: History::default() }
+    }
+
+    /// Starts a new run with the first population and step at this candidate.
+    pub(super) fn restart(&mut self, at: &Candidate) {
+        let run = self.run.as_ref().map_or(0, |run| run.schedule.run + 1);
+        let first = Schedule::first(self.settings.lambda(&self.search.genome), self.settings.sigma);
+        let schedule = Schedule { run, began: self.births, ..first };
+        self.run = Some(self.run_from(schedule, self.coordinates.of_candidate(at)));
+    }
+
+    /// Moves on with a whole generation that is ordered by something else than its evaluations, best first, and says whether
+    /// the run can go on. The history of objectives is not used, so only the distribution can end the run.
+    ///
+    /// # Panics
+    /// If the search has ended.
+    pub(super) fn follow(&mut self, compare: &dyn Fn(usize, usize) -> Ordering) -> bool {
+        let mut run = self.run.take().expect("the search has not ended");
+        let ranking = Ranking::of(run.schedule.lambda, compare);
+        let goes_on = self.learn(&mut run, &ranking) && !self.over(&run, &[]);
+        self.run = Some(run);
+        goes_on
+    }
+
+    /// Updates the distribution with a whole generation. False if the result is no longer a distribution.
+    fn learn(&mut self, run: &mut Run, ranking: &Ranking) -> bool {
+        let samples = self.samples(run, 0..ranking.order.len());
+        self.births += samples.len() as u64;
+        let ranked: Vec<&Sample> = ranking.order.iter().map(|index| &samples[*index]).collect();
+        let ahead = if run.distribution.shift.is_empty() { 0.0 } else { ranking.ahead };
+        let learnt = run.strategy.update(&mut run.distribution, &ranked, ahead);
+        if self.coordinates.bounded {
+            run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
+            for (index, place) in self.coordinates.outside(&run.distribution.mean) {
+                run.strategy.mirror(&mut run.distribution, index, place);
+            }
+        }
+        margin::keep(&run.strategy, &mut run.distribution, self.coordinates.whole());
+        learnt && run.strategy.decompose(&mut run.distribution)
     }
 
     /// These candidates of the next generation, as drawn. If there is a pair, it comes first.
@@ -324,11 +375,22 @@ impl Cma {
     }
 }
 
-/// How far the first candidate of a generation is ahead of the second: the share of the other candidates that are better than
-/// the second but not than the first; negative if the second is ahead.
-fn ahead(evaluations: &[Evaluation]) -> f64 {
-    let better = |than: &Evaluation| evaluations.iter().filter(|one| one.compare(than).is_lt()).count() as f64;
-    (better(&evaluations[1]) - better(&evaluations[0])) / (evaluations.len() - 1) as f64
+/// A generation in order.
+struct Ranking {
+    /// The numbers of its candidates, best first.
+    order: Vec<usize>,
+    /// How far the first candidate is ahead of the second: the share of the other candidates that are better than the second
+    /// but not than the first; negative if the second is ahead.
+    ahead: f64,
+}
+
+impl Ranking {
+    fn of(size: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Self {
+        let mut order: Vec<usize> = (0..size).collect();
+        order.sort_by(|one, two| compare(*one, *two));
+        let better = |than: usize| (0..size).filter(|one| compare(*one, than).is_lt()).count() as f64;
+        Self { order, ahead: (better(1) - better(0)) / (size - 1) as f64 }
+    }
 }
 
 impl Algorithm for Cma {
@@ -357,27 +419,14 @@ impl Algorithm for Cma {
             self.run = Some(run);
             return;
         }
-        let samples = self.samples(&run, 0..size);
-        self.births += size as u64;
-        let mut order: Vec<usize> = (0..size).collect();
-        order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
-        let ranked: Vec<&Sample> = order.iter().map(|index| &samples[*index]).collect();
-        let ahead = if run.distribution.shift.is_empty() { 0.0 } else { ahead(evaluations) };
-        let learnt = run.strategy.update(&mut run.distribution, &ranked, ahead);
+        let ranking = Ranking::of(size, &|one, two| evaluations[one].compare(&evaluations[two]));
         let objective = |index: &usize| match evaluations[*index].feasible() {
             true => evaluations[*index].objective(0),
             false => f64::INFINITY,
         };
-        let objectives: Vec<f64> = order.iter().map(objective).collect();
+        let objectives: Vec<f64> = ranking.order.iter().map(objective).collect();
         run.history.push(&objectives);
-        if self.coordinates.bounded {
-            run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
-            for (index, place) in self.coordinates.outside(&run.distribution.mean) {
-                run.strategy.mirror(&mut run.distribution, index, place);
-            }
-        }
-        margin::keep(&run.strategy, &mut run.distribution, self.coordinates.whole());
-        let sound = learnt && run.strategy.decompose(&mut run.distribution);
+        let sound = self.learn(&mut run, &ranking);
         if sound && !self.over(&run, &objectives) {
             self.run = Some(run);
         } else if self.settings.restarts != Restarts::None {
