@@ -24,6 +24,7 @@ from ._channel import claim as _claim
 
 _claim()
 
+from ._algorithm import Value, algorithm  # noqa: E402
 from ._ask import Asked, ask  # noqa: E402
 from ._command import main  # noqa: E402
 from ._genome import (  # noqa: E402
@@ -70,6 +71,8 @@ __all__ = [
     "Results",
     "RunFailed",
     "Symbols",
+    "Value",
+    "algorithm",
     "ask",
     "bits",
     "choices",

@@ -7,7 +7,7 @@ use evoxo_common::{
     task::{Programs, Refusal},
 };
 use rand_core::Rng as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     genome::{Candidate, Genes, Genome, Part, Type},
@@ -37,7 +37,17 @@ pub(super) fn arm(name: &str) -> Values {
 /// The answers of an arm's program to the candidates with these numbers, requested together in this order.
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
-    let name = settings.program().ok_or_else(|| Refusal("the problem is not a program".into()))?;
+    let asked = settings.asked().ok_or_else(|| Refusal("no program is asked".into()))?;
+    let name = asked.as_str();
+    if settings.algorithm.asks {
+        let mut asked = Asked { name, programs };
+        let batches = |number: &usize| -> Result<Answer, Refusal> {
+            let said = asked.conversation(&settings, *number as u64)?;
+            let said: Vec<Value> = said.iter().map(|batch| json!([batch.state, format!("{:?}", batch.candidates)])).collect();
+            Ok(Answer { what: "batches of the algorithm", said: Ok(json!(said).to_string()) })
+        };
+        return numbers.iter().map(batches).collect();
+    }
     let (genome, notations) = (settings.genome(), settings.notations());
     let drawn = |number: &usize| {
         let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();
