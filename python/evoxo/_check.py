@@ -14,7 +14,7 @@ from typing import IO, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
 
 from ._channel import VARIABLE, VERSION
 from ._declaration import Answer, Candidate
-from ._genome import Genes, Part
+from ._genome import Choices, Genes, Part
 from ._problem import Problem
 from ._serve import LINE_BYTES_MAX
 
@@ -233,10 +233,10 @@ def _conversation(name: str, program: _Program, parts: Mapping[str, Part]) -> st
     """The first batches of a search. Raises ValueError if there is none."""
     rng, all_ = random.Random(1), []
     told: List[Dict[str, Any]] = []
-    genome = [{"name": part, **declared.declaration()} for part, declared in parts.items()]
-    for one in genome:
-        if "choices" in one:
-            one["choices"] = list(parts[str(one["name"])].options)  # type: ignore[attr-defined]
+    genome: List[Dict[str, Any]] = [{"name": part, **declared.declaration()} for part, declared in parts.items()]
+    for one, declared in zip(genome, parts.values()):
+        if isinstance(declared, Choices):
+            one["choices"] = list(declared.options)
     state = None
     for _ in range(QUESTIONS):
         asked = {"algorithm": name, "settings": {}, "genome": genome, "seed": f"{rng.getrandbits(64):016x}"}

@@ -35,7 +35,8 @@ def main(problem: Union[Problem, type], arguments: Optional[Sequence[str]] = Non
     """
     name = problem.name if isinstance(problem, Problem) else name_of(problem)
     if name is None:
-        raise TypeError(f"evoxo.main needs what @evoxo.problem or @evoxo.algorithm decorates, not {problem!r:.80}")
+        raise TypeError(f"evoxo.main needs a function decorated with @evoxo.problem or a class decorated with @evoxo.algorithm, not"
+                        f" {problem!r:.80}")
     function = problem.function if isinstance(problem, Problem) else problem
     if function.__module__ == "__mp_main__":
         return

@@ -5,7 +5,7 @@ import unittest
 
 import evoxo
 
-from .conversation import PROGRAMS, Conversation, python, started, write
+from .conversation import Conversation, python, started, write
 
 STEPS = """
     import evoxo
@@ -146,7 +146,3 @@ class Algorithms(unittest.TestCase):
         bad = started(write(self.directory, STEPS.format(ask=ask, tell="pass", save="0", main="evoxo.main(Steps)")), "check")
         self.assertEqual(bad.returncode, 1)
         self.assertIn("steps returns other batches in a fresh process", bad.stdout)
-
-    def test_the_example_has_at_most_40_lines(self):
-        text = (PROGRAMS / "one_plus_one.py").read_text(encoding="utf-8")
-        self.assertLessEqual(len(text.splitlines()), 40)

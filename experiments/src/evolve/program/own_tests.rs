@@ -136,9 +136,9 @@ fn a_search_can_be_stopped_after_every_round() {
             assert!(saved.state.len() as u64 <= demand.state_bytes);
             replica = Replica::restore(&config, &saved).unwrap();
             rounds += 1;
+            assert!(rounds <= (KIND.rounds)(&config.arms[0].settings), "{settings}");
         }
         assert_eq!(replica.digest(), straight.digest(), "{settings}");
-        assert!(rounds <= (KIND.rounds)(&config.arms[0].settings));
         let last = straight.history().last().unwrap();
         assert_eq!(last[0] < 90.0, settings.contains("target"), "{settings}: {last:?}");
     }
