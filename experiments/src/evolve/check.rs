@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     genome::{Candidate, Genes, Genome, Part, Type},
-    messages::Evaluation,
+    messages::{self, AskOutput, Evaluation},
     program::{Asked, Question},
     settings::{SCHEMA, Settings},
     task::form,
@@ -41,12 +41,7 @@ pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Pro
     let name = asked.as_str();
     if settings.algorithm.asks {
         let mut asked = Asked { name, programs };
-        let batches = |number: &usize| -> Result<Answer, Refusal> {
-            let said = asked.conversation(&settings, *number as u64)?;
-            let said: Vec<Value> = said.iter().map(|batch| json!([batch.state, format!("{:?}", batch.candidates)])).collect();
-            Ok(Answer { what: "batches of the algorithm", said: Ok(json!(said).to_string()) })
-        };
-        return numbers.iter().map(batches).collect();
+        return numbers.iter().map(|number| batches(&mut asked, &settings, *number)).collect();
     }
     let (genome, notations) = (settings.genome(), settings.notations());
     let drawn = |number: &usize| {
@@ -65,6 +60,21 @@ pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Pro
     let answers = Asked { name, programs }.evaluate(&form(&settings, &genome, &notations), &questions, within_ms)?;
     let answer = |(answer, (.., what)): (Evaluation, &(_, _, _, &'static str))| Answer { what, said: said(answer) };
     Ok(answers.into_iter().zip(&drawn).map(answer).collect())
+}
+
+/// The first batches of an algorithm, with its states.
+fn batches(asked: &mut Asked<'_>, settings: &Settings, number: usize) -> Result<Answer, Refusal> {
+    let (genome, notations) = (settings.genome(), settings.notations());
+    let genes = |message: &messages::Candidate| -> Result<Vec<Value>, Refusal> {
+        let candidate = genome.candidate(message).map_err(Refusal)?;
+        Ok(candidate.parts.iter().zip(&notations).map(|(genes, notation)| notation.json(genes)).collect())
+    };
+    let batch = |AskOutput { state, candidates }: AskOutput| -> Result<Value, Refusal> {
+        Ok(json!({"batch": candidates.iter().map(genes).collect::<Result<Vec<_>, Refusal>>()?, "state": state}))
+    };
+    let said =
+        asked.conversation(settings, number as u64)?.into_iter().map(batch).collect::<Result<Vec<Value>, Refusal>>()?;
+    Ok(Answer { what: "batches of the algorithm", said: Ok(json!(said).to_string()) })
 }
 
 /// The numbers of an answer with full precision, or why there are none.

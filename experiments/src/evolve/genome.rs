@@ -219,7 +219,8 @@ impl Part {
             }
             (Type::Integer { low, high }, Genes::Integer(genes)) => {
                 let wrong = genes.iter().position(|gene| !(low..=high).contains(gene));
-                wrong.map_or(Ok(()), |place| outside(place, genes[place].to_string(), low.to_string(), high.to_string()))
+                wrong
+                    .map_or(Ok(()), |place| outside(place, genes[place].to_string(), low.to_string(), high.to_string()))
             }
             (Type::Bits, Genes::Bits(_)) => Ok(()),
             (Type::Permutation, Genes::Permutation(order)) => {

@@ -109,7 +109,6 @@ impl Replica {
         if !module.is_empty() {
             settings.signature = Digest::of(&module).to_string();
         }
-        let begun = state.evaluations > 0;
         let kind = settings.algorithm;
         let cut: Vec<Evaluation> = std::mem::take(&mut state.cut).iter().map(Evaluation::stored).collect();
         let resumed = std::mem::take(&mut state.resumed);
@@ -146,7 +145,7 @@ impl Replica {
         if is_cut && !(fits && resumed == (used < settings.evaluations)) || resumed && !is_cut {
             return Err("the last batch of the state does not fit its search".into());
         }
-        let over = begun && algorithm.size() == 0 || is_cut && !resumed;
+        let over = state.evaluations > 0 && algorithm.size() == 0 || is_cut && !resumed;
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
             return Err("the answer in the state does not fit its search".into());
         }

@@ -173,10 +173,16 @@ mod tests {
         };
         let step = "low = 0; high = 1; step = 0.25";
         assert_eq!(read(step, "[0.75]"), Ok(()));
-        assert_eq!(read(step, "[0.7]"), Err("candidate 1 of start: part \"x\": gene 1: 0.7 is between two steps".into()));
+        assert_eq!(
+            read(step, "[0.7]"),
+            Err("candidate 1 of start: part \"x\": gene 1: 0.7 is between two steps".into())
+        );
         let log = "low = 0.001; high = 1; scale = \"log\"";
         assert_eq!(read(log, "[1]"), Ok(()));
-        assert_eq!(read(log, "[2]"), Err("candidate 1 of start: part \"x\": gene 1: 2.0 must be from 0.001 to 1.0".into()));
+        assert_eq!(
+            read(log, "[2]"),
+            Err("candidate 1 of start: part \"x\": gene 1: 2.0 must be from 0.001 to 1.0".into())
+        );
         let choice = "type = \"choice\"; choices = \"adam, 32\"";
         assert_eq!(read(choice, "[32]"), Ok(()));
         assert_eq!(

@@ -135,13 +135,18 @@ fn a_bad_algorithm_is_rejected_before_its_run() {
         assert!(status == Some(1) && text.contains(sentence), "{new}: {text}");
     }
     // Printing is no mistake.
-    let loud = write(&site, "loud.py", "def ask(self, rng):", "def ask(self, rng, said=print(\"hello\")):\n        print(1)");
+    let loud =
+        write(&site, "loud.py", "def ask(self, rng):", "def ask(self, rng, said=print(\"hello\")):\n        print(1)");
     on_one_thread(&site, "own.toml", "loud", &loud);
 }
 
 /// A change of the example that shows only later, and a part of the run's message.
 const LATER: [(&str, &str, &str); 3] = [
-    ("return [[self.gene", "assert self.sigma > 1e-3, \"too small\"\n        return [[self.gene", "AssertionError: too small"),
+    (
+        "return [[self.gene",
+        "assert self.sigma > 1e-3, \"too small\"\n        return [[self.gene",
+        "AssertionError: too small",
+    ),
     (
         "return [[self.gene",
         "while self.sigma < 1e-3: pass\n        return [[self.gene",
@@ -187,7 +192,8 @@ async fn a_host_with_another_algorithm_computes_nothing() {
     fs::write(site.path("own.toml"), file(300)).expect("a file");
     let named = "@evoxo.algorithm(\"one-plus-one\", version=\"1\")";
     let good = write(&site, "good.py", "@evoxo.algorithm(\"one-plus-one\")", named);
-    let bad = write(&site, "bad.py", "@evoxo.algorithm(\"one-plus-one\")\n", &format!("GROW, SHRINK = 2.0, 0.5\n{named}\n"));
+    let bad =
+        write(&site, "bad.py", "@evoxo.algorithm(\"one-plus-one\")\n", &format!("GROW, SHRINK = 2.0, 0.5\n{named}\n"));
     let digest = on_one_thread(&site, "own.toml", "straight", &good);
     let other = site.worker(coordinator.address, &["--program", &bad]);
     let arguments = ["submit", "own.toml", "--coordinator", &address, "--program", &good];

@@ -105,11 +105,13 @@ impl Listed for OwnAlgorithm {
         let Own { own, own_settings, own_signature, own_answers } = own(given.own);
         let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if own.is_empty() || !own.chars().all(plain) {
-            let sentence = format!("own is {own:?}, but it must be the name of your algorithm: letters, digits, _, . and -");
+            let sentence =
+                format!("own is {own:?}, but it must be the name of your algorithm: letters, digits, _, . and -");
             return Err(Wrong::new("own", sentence));
         }
         if !matches!(serde_json::from_str(&own_settings), Ok(serde_json::Value::Object(_))) {
-            let sentence = format!("own_settings is {own_settings:?}, but it must be an object in JSON such as {{\"sigma\": 1}}");
+            let sentence =
+                format!("own_settings is {own_settings:?}, but it must be an object in JSON such as {{\"sigma\": 1}}");
             return Err(Wrong::new("own_settings", sentence));
         }
         let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -120,7 +122,10 @@ impl Listed for OwnAlgorithm {
         }
         match given.start.is_empty() {
             true => Ok(()),
-            false => Err(Wrong::new("start", "your own algorithm gets no start: give it its first candidates in own_settings")),
+            false => Err(Wrong::new(
+                "start",
+                "your own algorithm gets no start: give it its first candidates in own_settings",
+            )),
         }
     }
 
@@ -147,7 +152,8 @@ impl Listed for OwnAlgorithm {
             OwnState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         search.check_births(births)?;
         let genome = &search.genome;
-        let read = |list: &[_]| list.iter().map(|one| Individual::read(genome, one)).collect::<Result<Vec<_>, String>>();
+        let read =
+            |list: &[_]| list.iter().map(|one| Individual::read(genome, one)).collect::<Result<Vec<_>, String>>();
         let (told, kept) = (read(&told)?, read(&kept)?);
         let batch = batch.iter().map(|one| genome.candidate(one)).collect::<Result<Vec<_>, String>>()?;
         let fits = |one: &Individual| {
@@ -200,7 +206,8 @@ impl Algorithm for OwnAlgorithm {
 
     fn answer(&mut self, AskOutput { state, candidates }: AskOutput) {
         assert!(self.batch.is_empty(), "the program is asked only for a batch that is not there yet");
-        let read = |message| self.search.genome.candidate(message).expect("answers are checked before they are absorbed");
+        let read =
+            |message| self.search.genome.candidate(message).expect("answers are checked before they are absorbed");
         self.batch = candidates.iter().map(read).collect();
         self.state = state;
         self.told.clear();
@@ -249,10 +256,14 @@ pub fn check_answer(genome: &Genome, most: u64, answer: &AskOutput) -> Result<()
         return Err(format!("its saved state has {bytes} bytes, more than {STATE_BYTES_MAX}: save less"));
     }
     if count == 0 {
-        return Err("its batch is empty: a search ends with its evaluations or at its target, so return a candidate".into());
+        return Err(
+            "its batch is empty: a search ends with its evaluations or at its target, so return a candidate".into()
+        );
     }
     if count as u64 > most {
-        return Err(format!("its batch has {count} candidates, more than {most}: return fewer, or set a greater population"));
+        return Err(format!(
+            "its batch has {count} candidates, more than {most}: return fewer, or set a greater population"
+        ));
     }
     let check = |(index, message)| {
         genome.candidate(message).map(drop).map_err(|why| format!("candidate {} of its batch: {why}", index + 1))

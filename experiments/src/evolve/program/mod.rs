@@ -253,9 +253,8 @@ impl Asked<'_> {
         )
     }
 
-    /// The settings that the file leaves empty and the program determines, or an error if the file and the program do not
-    /// fit.
-    pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
+    /// The description of a program that has a problem.
+    fn introduction_of_problem(&mut self) -> Result<Introduction, Refusal> {
         let introduction = self.introduction()?;
         if introduction.objectives.is_empty() {
             return Err(Refusal(format!(
@@ -264,6 +263,13 @@ impl Asked<'_> {
                 self.name
             )));
         }
+        Ok(introduction)
+    }
+
+    /// The settings that the file leaves empty and the program determines, or an error if the file and the program do not
+    /// fit.
+    pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
+        let introduction = self.introduction_of_problem()?;
         let signature = self.signature()?.to_string();
         let answers = self.answers(&introduction, &settings.genome)?;
         let name = self.name;

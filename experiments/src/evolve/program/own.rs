@@ -31,7 +31,10 @@ impl Asked<'_> {
         let (genome, notations) = (settings.genome(), settings.notations());
         let question = question(settings, &genome, &notations, task).map_err(Refusal)?;
         if question.len() + super::FRAME_BYTES > LINE_BYTES_MAX {
-            return Err(refusal(settings, &format!("its question has {} bytes: set a smaller population", question.len())));
+            return Err(refusal(
+                settings,
+                &format!("its question has {} bytes: set a smaller population", question.len()),
+            ));
         }
         let line = |number| format!("{{\"batch\":{number},\"ask\":{question}}}");
         let (number, answer) = self.programs.ask(self.name, &line, task.timeout_ms)?;
@@ -91,12 +94,18 @@ impl Asked<'_> {
     /// The hash of the algorithm's answers to fixed questions.
     fn answers_of_own(&mut self, settings: &Settings) -> Result<String, Refusal> {
         let answers = self.conversation(settings, 0)?;
-        Ok(Digest::of_pieces(answers.iter().map(AskOutput::encode_to_vec).collect::<Vec<_>>().iter().map(Vec::as_slice))
-            .to_string())
+        Ok(Digest::of_pieces(
+            answers.iter().map(AskOutput::encode_to_vec).collect::<Vec<_>>().iter().map(Vec::as_slice),
+        )
+        .to_string())
     }
 
     /// The first batches of the person's own algorithm in a search with drawn values, which this number determines.
-    pub(in crate::evolve) fn conversation(&mut self, settings: &Settings, number: u64) -> Result<Vec<AskOutput>, Refusal> {
+    pub(in crate::evolve) fn conversation(
+        &mut self,
+        settings: &Settings,
+        number: u64,
+    ) -> Result<Vec<AskOutput>, Refusal> {
         let most = OwnAlgorithm::settings(&settings.given()).batch as u64;
         let (mut told, mut all) = (Vec::new(), Vec::<AskOutput>::new());
         for turn in 0..CANNED_TURNS {
@@ -133,7 +142,8 @@ fn evaluation(settings: &Settings, rng: &mut Generator) -> Evaluation {
 /// A question, without its number.
 fn question(settings: &Settings, genome: &Genome, notations: &[Notation], task: &AskTask) -> Result<String, String> {
     let own = own(&settings.own);
-    let given: Value = serde_json::from_str(&own.own_settings).map_err(|why| format!("own_settings is not JSON: {why}"))?;
+    let given: Value =
+        serde_json::from_str(&own.own_settings).map_err(|why| format!("own_settings is not JSON: {why}"))?;
     let parts: Vec<Value> =
         genome.parts.iter().zip(notations).map(|(part, notation)| notation.declaration(part)).collect();
     let told = |one: &Individual| -> Result<Value, String> {

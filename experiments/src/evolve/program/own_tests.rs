@@ -218,7 +218,7 @@ fn states_of_other_searches_are_rejected() {
     use crate::evolve::messages::OwnState;
     use prost::Message as _;
 
-    let config = signed("problem = \"zdt1\"\nlength = 4\n", 33);
+    let config = signed("problem = \"zdt1\"\nlength = 4\n", 35);
     let turned = |state: &mut SearchState, turn: fn(&mut OwnState)| {
         let mut own = OwnState::decode(state.algorithm.clone()).unwrap();
         turn(&mut own);
