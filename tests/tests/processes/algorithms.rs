@@ -49,7 +49,8 @@ fn on_one_thread(site: &Site, file: &str, out: &str, program: &str) -> String {
     let arguments = ["run", file, "--workers", "0", "--out", out, "--program", program];
     let (text, status) = said(&site.path(""), &arguments);
     assert_eq!(status, Some(0), "{text}");
-    text.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest").to_owned()
+    let digest = text.lines().find_map(|line| line.strip_prefix("digest ")?.split_once(' '));
+    digest.unwrap_or_else(|| panic!("no digest in: {text}")).0.to_owned()
 }
 
 /// Two searches of 1,000 evaluations for each arm that go on to 2,000 have the digest of those that had 2,000 at once, and so
@@ -97,7 +98,6 @@ async fn an_own_algorithm_has_one_digest() {
     assert_eq!(status, Some(0), "{text}");
     let (text, status) = said(&site.path(""), &["verify", "fetched", "--program", &program]);
     assert_eq!(status, Some(0), "{text}");
-    assert!(fs::read_to_string(site.path("fetched/report.md")).expect("a report").contains("own"));
 }
 
 /// What an algorithm does wrong in its first batches: a change of the example, and a part of the sentence that `evoxo run` prints
