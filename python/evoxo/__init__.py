@@ -14,6 +14,8 @@ In a script or a notebook, ``sphere.run(evaluations=20_000)`` does the same and 
 A worker of evoxo starts such a file as a program and talks to it over standard input and output; a person types
 ``python3 sphere.py check``, ``run`` or ``submit``. `results` reads the directory of a run.
 
+`algorithm` makes a class one more algorithm, which experiments compare with the built-in ones.
+
 `Executor` computes the calls of any function on all cores or a cluster, for scripts that have their own algorithm.
 
 If the environment variable EVOXO_PROTOCOL is set, a worker has started this process. Importing this package then reserves
@@ -24,6 +26,7 @@ from ._channel import claim as _claim
 
 _claim()
 
+from ._algorithm import Value, algorithm  # noqa: E402
 from ._ask import Asked, ask  # noqa: E402
 from ._command import main  # noqa: E402
 from ._genome import (  # noqa: E402
@@ -70,6 +73,8 @@ __all__ = [
     "Results",
     "RunFailed",
     "Symbols",
+    "Value",
+    "algorithm",
     "ask",
     "bits",
     "choices",

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 from types import TracebackType
-from typing import IO, Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import IO, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from ._channel import VARIABLE, VERSION
 from ._declaration import Answer, Candidate
-from ._genome import Genes, Part
+from ._genome import Choices, Genes, Part
 from ._problem import Problem
 from ._serve import LINE_BYTES_MAX
 
@@ -26,6 +26,9 @@ CLOCK_SECONDS = 1.1
 
 ERROR_LINES = 20
 """How many lines of a program's standard error are shown when it ends."""
+
+QUESTIONS = 5
+"""How many batches of an algorithm a check asks for."""
 
 FRAME_BYTES = 64
 """The most bytes of a request that do not belong to its candidates."""
@@ -92,6 +95,14 @@ class _Program:
                 pass  # Reading the answer fails, too, and reports why.
             answers += self._line()["items"]
         return answers
+
+    def batch(self, question: Mapping[str, Any]) -> Any:
+        """The answer to a question about an algorithm."""
+        assert self._process.stdin is not None
+        self._batches += 1
+        self._process.stdin.write(json.dumps({"batch": self._batches, "ask": question}).encode() + b"\n")
+        self._process.stdin.flush()
+        return self._line()
 
 
 def _requests(texts: Sequence[str]) -> Iterator[List[str]]:
@@ -190,6 +201,52 @@ def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run
         if not _same(runs[-1].answers, runs[0].answers):
             break
     return runs, seconds
+
+
+def check_algorithm(name: str, command: Sequence[str], parts: Mapping[str, Part]) -> int:
+    """Asks an algorithm the same questions in several processes and prints what differs. Returns the exit status.
+
+    command: starts the program. parts: the genome that is searched, where every value is a random number.
+    """
+    first = ""
+    for number, hash_seed in enumerate((1, 1, 2, 3, 4)):
+        # A clock with a resolution of seconds has advanced then.
+        time.sleep(CLOCK_SECONDS if number == 1 else 0)
+        try:
+            with _Program(command, hash_seed) as program:
+                said = _conversation(name, program, parts)
+        except (_Ended, ValueError) as error:
+            print(f"{name}: {error}")
+            return 1
+        first = first or said
+        if said != first:
+            place = next(at for at, pair in enumerate(zip(first, said)) if pair[0] != pair[1])
+            print(f"{name} returns other batches in {'a fresh process' if hash_seed == 1 else 'one with another PYTHONHASHSEED'}:"
+                  " they must follow from the saved state, the values and rng alone")
+            print(f"  the first: {first[max(place - 40, 0):place + 40]}\n  then: {said[max(place - 40, 0):place + 40]}")
+            return 1
+    print(f"{name} is pure as far as {QUESTIONS} batches show")
+    return 0
+
+
+def _conversation(name: str, program: _Program, parts: Mapping[str, Part]) -> str:
+    """The first batches of a search. Raises ValueError if there is none."""
+    rng, all_ = random.Random(1), []
+    told: List[Dict[str, Any]] = []
+    genome: List[Dict[str, Any]] = [{"name": part, **declared.declaration()} for part, declared in parts.items()]
+    for one, declared in zip(genome, parts.values()):
+        if isinstance(declared, Choices):
+            one["choices"] = list(declared.options)
+    state = None
+    for _ in range(QUESTIONS):
+        asked = {"algorithm": name, "settings": {}, "genome": genome, "seed": f"{rng.getrandbits(64):016x}"}
+        answer = program.batch({**asked, "state": state, "told": told})
+        if "fail" in answer:
+            raise ValueError(answer["fail"])
+        state = answer["state"]
+        told = [{"genes": genes, "f": [rng.random()], "g": [], "m": []} for genes in answer["items"]]
+        all_.append((answer["items"], state))
+    return json.dumps(all_)
 
 
 def _same(one: Union[Answer, List[Answer]], other: Union[Answer, List[Answer]]) -> bool:

@@ -8,19 +8,24 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Union
 
+from ._algorithm import REGISTERED, name_of
 from ._binary import binary
 from ._channel import claimed
-from ._check import CANDIDATES, check
+from ._check import CANDIDATES, check, check_algorithm
 from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment, write
+from ._genome import Reals
 from ._problem import Problem
 from ._processes import run_name
 from ._serve import serve
 
 
-def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
+def main(problem: Union[Problem, type], arguments: Optional[Sequence[str]] = None) -> None:
     """The last line of a problem's file. If a worker has started the process, it serves the worker; otherwise it runs the command.
+
+    problem: a problem, whose program also has the algorithms that this process has registered; or the class of an algorithm, if
+    the program has no problem.
 
     arguments: the command-line arguments, by default those of this process. A program that has its own arguments passes the others
     here, for example those that `argparse.ArgumentParser.parse_known_args` returns. Workers start the program with its own arguments.
@@ -28,16 +33,20 @@ def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
     It ends the process (SystemExit): with status 0, with 1 if something failed, or with 2 if the command is wrong. In a
     child of the module multiprocessing, which imports the file again, it does nothing.
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"evoxo.main needs a function decorated with @evoxo.problem, not {problem!r:.80}")
-    if problem.function.__module__ == "__mp_main__":
+    name = problem.name if isinstance(problem, Problem) else name_of(problem)
+    if name is None:
+        raise TypeError(f"evoxo.main needs a function decorated with @evoxo.problem or a class decorated with @evoxo.algorithm, not"
+                        f" {problem!r:.80}")
+    function = problem.function if isinstance(problem, Problem) else problem
+    if function.__module__ == "__mp_main__":
         return
     channel = claimed()
     if channel is not None:
-        sys.exit(serve(problem, channel))
+        sys.exit(serve(name, problem if isinstance(problem, Problem) else None, channel))
     own = [] if arguments is None else _own(sys.argv[1:], arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(_do(problem, sys.argv[1:] if arguments is None else arguments, command() + own))
+        sys.exit(_do(problem, typed, command() + own) if isinstance(problem, Problem) else _do_algorithm(name, typed, command() + own))
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -63,6 +72,19 @@ def command() -> List[str]:
     if file is None:
         raise ValueError("a worker starts a problem from its file: write this into a file, and start that file")
     return [sys.executable, str(Path(file).resolve())]
+
+
+def _do_algorithm(name: str, arguments: Sequence[str], again: Sequence[str]) -> int:
+    """The command of a file that has only algorithms. Returns the exit status."""
+    about = (f"The algorithm {name}. An experiment file chooses it with algorithm = \"own\" and own = \"{name}\", and"
+             f" evoxo starts it with --program {shlex.quote(f'{name}={shlex.join(again)}')}.")
+    parser = argparse.ArgumentParser(description=about)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND")
+    verbs.add_parser("check", help="test whether equal questions always have equal batches")
+    if parser.parse_args(arguments).verb is None:
+        parser.print_help()
+        return 0
+    return check_algorithm(name, again, {"x": Reals(5, -5, 5)})
 
 
 def _parser(problem: Problem) -> argparse.ArgumentParser:
@@ -117,7 +139,8 @@ def _do(problem: Problem, arguments: Sequence[str], again: Sequence[str]) -> int
         parser.print_help()
         return 0
     if typed.verb == "check":
-        return check(problem, again, typed.candidates)
+        found = [check(problem, again, typed.candidates)]
+        return max(found + [check_algorithm(name, again, problem.parts) for name in REGISTERED])
     settings: Dict[str, str] = {}
     for pair in typed.set:
         key, equals, value = pair.partition("=")

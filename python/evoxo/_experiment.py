@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Union
 
+from ._algorithm import REGISTERED
 from ._declaration import Declaration
 from ._genome import Reals, plain
 
@@ -48,15 +49,18 @@ def experiment(
 ) -> str:
     """The text of the experiment file.
 
-    algorithm: by default that of `default_algorithm`.
+    algorithm: by default that of `default_algorithm`; also the name of an own one, which this process has registered.
     evaluations: the evaluations of each replica.
     settings: further settings, as strings. What looks like a number, true, false or a list of numbers is written as such.
 
     Raises ValueError for a setting that comes from the problem.
     """
+    chosen = algorithm or default_algorithm(problem)
+    own = chosen in REGISTERED
     values: Dict[str, str] = {
         "problem": _text(f"program:{problem.name}"),
-        "algorithm": _text(algorithm or default_algorithm(problem)),
+        "algorithm": _text("own" if own else chosen),
+        **({"own": _text(chosen)} if own else {}),
         "evaluations": str(evaluations),
         "objectives": _text(", ".join(problem.objectives)),
     }

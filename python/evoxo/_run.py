@@ -47,7 +47,7 @@ def run(
     channel = claimed()
     if channel is not None:
         # A worker has started this script to evaluate candidates, not to start another run.
-        sys.exit(serve(problem, channel))
+        sys.exit(serve(problem.name, problem, channel))
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
     if start is not None:
         values["start"] = start_text(list(problem.parts), start)

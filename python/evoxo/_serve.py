@@ -1,4 +1,4 @@
-"""Serves a problem: the conversation of a program with the worker that has started it."""
+"""Serves a problem, algorithms, or both: the conversation of a program with the worker that has started it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
+from ._algorithm import batch, versions
 from ._channel import VERSION, Channel
 from ._declaration import Answer, WrongAnswer
 
@@ -22,22 +23,34 @@ class _Stop(Exception):
     """The conversation cannot go on; the text says why."""
 
 
-def serve(problem: Problem, channel: Channel) -> int:
-    """Answers requests until the input ends. Returns the exit status: 0, or 1 after a sentence on standard error."""
+def introduction(name: str, problem: Optional[Problem]) -> Dict[str, Any]:
+    """The first line of a program: its problem, if it has one, and the algorithms of this process."""
+    line = {"evoxo": int(VERSION), "name": name} if problem is None else problem.introduction()
+    return {**line, "algorithms": versions()} if versions() else line
+
+
+def serve(name: str, problem: Optional[Problem], channel: Channel) -> int:
+    """Answers requests until the input ends. Returns the exit status: 0, or 1 after a sentence on standard error.
+
+    name: the name of the program, which is that of its problem if it has one.
+    """
     # Ctrl-C on a terminal reaches this program too, but the worker decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if channel.version != VERSION:
             theirs = channel.version
             raise _Stop(f"the worker uses version {theirs} of the protocol, but this package uses version {VERSION}")
-        _write(channel, problem.introduction())
+        _write(channel, introduction(name, problem))
         while True:
             request = _read(channel)
             if request is None:
                 return 0
-            _write(channel, {"batch": request["batch"], "items": _answers(problem, request["items"])})
+            if request["items"] is None:
+                _write(channel, {"batch": request["batch"], **_batch(request["ask"])})
+            else:
+                _write(channel, {"batch": request["batch"], "items": _answers(problem, request["items"])})
     except _Stop as stop:
-        print(f"{problem.name}: {stop}", file=sys.stderr)
+        print(f"{name}: {stop}", file=sys.stderr)
         return 1
 
 
@@ -52,17 +65,27 @@ def _read(channel: Channel) -> Optional[Dict[str, Any]]:
         request = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise _Stop(f"the worker sent a line that is not JSON: {line[:200]!r}") from None
-    batch, items = (request.get("batch"), request.get("items")) if isinstance(request, dict) else (None, None)
-    if type(batch) is not int or not isinstance(items, list):
+    said = request if isinstance(request, dict) else {}
+    number, items, asked = said.get("batch"), said.get("items"), said.get("ask")
+    if type(number) is not int or not (isinstance(items, list) if asked is None else isinstance(asked, dict)):
         raise _Stop(f"the worker sent a line that is not a request with batch and items: {line[:200]!r}")
-    return {"batch": batch, "items": items}
+    return {"batch": number, "items": items if asked is None else None, "ask": asked}
 
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _answers(problem: Problem, items: List[Any]) -> List[Answer]:
+def _batch(asked: Dict[str, Any]) -> Dict[str, Any]:
+    try:
+        return batch(asked)
+    except ValueError as error:
+        raise _Stop(str(error)) from None
+
+
+def _answers(problem: Optional[Problem], items: List[Any]) -> List[Answer]:
+    if problem is None:
+        raise _Stop("the worker sent candidates, but this program has only algorithms")
     answers = []
     for item in items:
         try:

@@ -149,6 +149,21 @@ class Examples(unittest.TestCase):
         self.assertLess(bad["f"][0], 0.5)
         self.assertEqual(hard, {"fail": "no convergence within 500 iterations"})
 
+    def test_an_algorithm(self):
+        path = PROGRAMS / "one_plus_one.py"
+        self.assertLessEqual(len(path.read_text(encoding="utf-8").splitlines()), 40)
+        conversation = self.talk(python(path))
+        self.assertEqual(list(conversation.receive()["algorithms"]), ["one-plus-one"])
+        genome = [{"name": "x", "type": "real", "length": 3, "low": -5, "high": 5}]
+        state, told, seeds = None, [], random.Random(1)
+        for number in range(400):
+            asked = {"algorithm": "one-plus-one", "settings": {"sigma": 0.1}, "genome": genome, "state": state, "told": told}
+            conversation.send({"batch": number, "ask": {**asked, "seed": f"{seeds.getrandbits(64):016x}"}})
+            answer = conversation.receive()
+            [genes], state = answer["items"], answer["state"]
+            told = [{"genes": genes, "f": [sum(gene * gene for gene in genes["x"])], "g": [], "m": []}]
+        self.assertLess(json.loads(state)[2], 1e-9)
+
     def test_a_package_that_is_missing(self):
         for name, module, package in (
             ("rosen_numpy.py", "numpy", "numpy"),
@@ -164,8 +179,8 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_tested(self):
         # laboratory.py: test_ask.py
-        tested = ["cartpole.py", "hyperparameters.py", "laboratory.py", "rosen.c", "rosen.js"]
-        tested += ["rosen.py", "rosen_numpy.py", "salesman.py"]
+        tested = ["cartpole.py", "hyperparameters.py", "laboratory.py", "one_plus_one.py", "rosen.c"]
+        tested += ["rosen.js", "rosen.py", "rosen_numpy.py", "salesman.py"]
         there = sorted(path.name for path in PROGRAMS.iterdir() if path.suffix in (".py", ".c", ".js"))
         self.assertEqual(there, tested)
 

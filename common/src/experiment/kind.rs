@@ -85,6 +85,8 @@ pub struct Demand {
     pub shared_bytes: u64,
     /// The bytes of one output.
     pub output_bytes: u64,
+    /// The bytes of a task that is the only one of its round, and of its output, if one of them can have more than those above.
+    pub only_bytes: u64,
     /// The bytes of the saved state.
     pub state_bytes: u64,
     /// The rows of the history.
@@ -104,6 +106,7 @@ impl Demand {
             task_bytes: self.task_bytes.max(other.task_bytes),
             shared_bytes: self.shared_bytes.max(other.shared_bytes),
             output_bytes: self.output_bytes.max(other.output_bytes),
+            only_bytes: self.only_bytes.max(other.only_bytes),
             state_bytes: self.state_bytes.max(other.state_bytes),
             rows: self.rows.max(other.rows),
             task_ms: if stops { self.task_ms.max(other.task_ms) } else { 0 },

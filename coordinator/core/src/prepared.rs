@@ -119,7 +119,8 @@ impl Prepared {
     /// The maximum size of an encoded output of this arm's tasks, in bytes.
     #[must_use]
     pub fn output_bytes_max(&self, arm: u32) -> u64 {
-        self.arms[arm as usize].demand.output_bytes
+        let Demand { output_bytes, only_bytes, .. } = self.arms[arm as usize].demand;
+        output_bytes.max(only_bytes)
     }
 
     /// The time after which a worker itself stops a task of this arm, in milliseconds; 0 if the worker never stops it.
@@ -133,14 +134,15 @@ impl Prepared {
     /// it changes later. (docs/operating.md has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
-        let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows, .. } =
+        let Demand { tasks, task_bytes, shared_bytes, output_bytes, only_bytes, state_bytes, rows, .. } =
             self.arms[arm as usize].demand;
         let columns = self.config.kind.columns.len() as u64;
         let history =
             rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES).saturating_add(rows.min(LINKS_MAX) * LINK_BYTES);
         let each = task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
-        let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each));
-        let outputs = tasks.saturating_mul(output_bytes.saturating_add(64));
+        let only = |least: u64| only_bytes.saturating_add(least);
+        let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each)).max(only(TASK_OVERHEAD_BYTES));
+        let outputs = tasks.saturating_mul(output_bytes.saturating_add(64)).max(only(64));
         let states = state_bytes.saturating_add(history).saturating_mul(2);
         let later = self.arms[arm as usize].later_bytes;
         [states, piece, shared_bytes, outputs, later].into_iter().fold(0, u64::saturating_add)
@@ -150,10 +152,13 @@ impl Prepared {
     /// rounds. It assumes that no piece is planned while these tasks take `ahead_bytes` or more.
     #[must_use]
     pub fn plan_bytes(&self, ahead_bytes: u64) -> u64 {
-        let largest = self.arms.iter().map(|arm| arm.demand.task_bytes).max().unwrap_or(0);
+        let largest = self.arms.iter().map(|arm| arm.demand.task_bytes.max(arm.demand.only_bytes)).max().unwrap_or(0);
         let all = |arm: &ArmFigures| {
             let tasks = arm.demand.tasks.saturating_mul(self.config.replicas.into());
-            tasks.saturating_mul(arm.demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES))
+            let each = arm.demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
+            // Each replica may be in a round with a single, larger task.
+            let only = arm.demand.only_bytes.saturating_mul(self.config.replicas.into());
+            tasks.saturating_mul(each).max(only)
         };
         let all = self.arms.iter().map(all).fold(0, u64::saturating_add);
         all.min(ahead_bytes.saturating_add(PIECE_BYTES).saturating_add(largest))

@@ -7,11 +7,11 @@ use evoxo_common::{
     task::{Programs, Refusal},
 };
 use rand_core::Rng as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     genome::{Candidate, Genes, Genome, Part, Type},
-    messages::Evaluation,
+    messages::{self, AskOutput, Evaluation},
     program::{Asked, Question},
     settings::{SCHEMA, Settings},
     task::form,
@@ -37,7 +37,12 @@ pub(super) fn arm(name: &str) -> Values {
 /// The answers of an arm's program to the candidates with these numbers, requested together in this order.
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
-    let name = settings.program().ok_or_else(|| Refusal("the problem is not a program".into()))?;
+    let asked = settings.asked().ok_or_else(|| Refusal("no program is asked".into()))?;
+    let name = asked.as_str();
+    if settings.algorithm.asks {
+        let mut asked = Asked { name, programs };
+        return numbers.iter().map(|number| batches(&mut asked, &settings, *number)).collect();
+    }
     let (genome, notations) = (settings.genome(), settings.notations());
     let drawn = |number: &usize| {
         let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();
@@ -55,6 +60,21 @@ pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Pro
     let answers = Asked { name, programs }.evaluate(&form(&settings, &genome, &notations), &questions, within_ms)?;
     let answer = |(answer, (.., what)): (Evaluation, &(_, _, _, &'static str))| Answer { what, said: said(answer) };
     Ok(answers.into_iter().zip(&drawn).map(answer).collect())
+}
+
+/// The first batches of an algorithm, with its states.
+fn batches(asked: &mut Asked<'_>, settings: &Settings, number: usize) -> Result<Answer, Refusal> {
+    let (genome, notations) = (settings.genome(), settings.notations());
+    let genes = |message: &messages::Candidate| -> Result<Vec<Value>, Refusal> {
+        let candidate = genome.candidate(message).map_err(Refusal)?;
+        Ok(candidate.parts.iter().zip(&notations).map(|(genes, notation)| notation.json(genes)).collect())
+    };
+    let batch = |AskOutput { state, candidates }: AskOutput| -> Result<Value, Refusal> {
+        Ok(json!({"batch": candidates.iter().map(genes).collect::<Result<Vec<_>, Refusal>>()?, "state": state}))
+    };
+    let said =
+        asked.conversation(settings, number as u64)?.into_iter().map(batch).collect::<Result<Vec<Value>, Refusal>>()?;
+    Ok(Answer { what: "batches of the algorithm", said: Ok(json!(said).to_string()) })
 }
 
 /// The numbers of an answer with full precision, or why there are none.

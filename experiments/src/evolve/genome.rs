@@ -200,37 +200,45 @@ impl Part {
         if genes.len() != self.length {
             return Err(format!("part \"{name}\" has {}, not {}", counted(genes.len(), "gene"), self.length));
         }
-        let outside = |gene: String, low: String, high: String| {
-            Err(format!("part \"{name}\": a gene is {gene}, but it must be from {low} to {high}"))
+        let outside = |place: usize, gene: String, low: String, high: String| {
+            Err(format!("part \"{name}\": gene {} is {gene}, but it must be from {low} to {high}", place + 1))
         };
         match (self.of, genes) {
-            (Type::Real { .. }, Genes::Real(genes)) if !bounded => match genes.iter().find(|gene| !gene.is_finite()) {
-                Some(gene) => Err(format!("part \"{name}\": a gene is {gene:?}, but it must be finite")),
-                None => Ok(()),
-            },
+            (Type::Real { .. }, Genes::Real(genes)) if !bounded => {
+                let wrong = genes.iter().position(|gene| !gene.is_finite());
+                wrong.map_or(Ok(()), |place| {
+                    let (number, gene) = (place + 1, genes[place]);
+                    Err(format!("part \"{name}\": gene {number} is {gene:?}, but it must be finite"))
+                })
+            }
             (Type::Real { low, high }, Genes::Real(genes)) => {
-                let wrong = genes.iter().find(|gene| !(low..=high).contains(*gene));
-                wrong.map_or(Ok(()), |gene| outside(format!("{gene:?}"), format!("{low:?}"), format!("{high:?}")))
+                let wrong = genes.iter().position(|gene| !(low..=high).contains(gene));
+                wrong.map_or(Ok(()), |place| {
+                    outside(place, format!("{:?}", genes[place]), format!("{low:?}"), format!("{high:?}"))
+                })
             }
             (Type::Integer { low, high }, Genes::Integer(genes)) => {
-                let wrong = genes.iter().find(|gene| !(low..=high).contains(*gene));
-                wrong.map_or(Ok(()), |gene| outside(gene.to_string(), low.to_string(), high.to_string()))
+                let wrong = genes.iter().position(|gene| !(low..=high).contains(gene));
+                wrong
+                    .map_or(Ok(()), |place| outside(place, genes[place].to_string(), low.to_string(), high.to_string()))
             }
             (Type::Bits, Genes::Bits(_)) => Ok(()),
             (Type::Permutation, Genes::Permutation(order)) => {
                 let mut seen = vec![false; order.len()];
-                for gene in order {
+                for (place, gene) in order.iter().enumerate() {
                     match seen.get_mut(*gene as usize) {
                         Some(seen) if !*seen => *seen = true,
                         Some(_) => return Err(format!("part \"{name}\" has {gene} twice, so it is not a permutation")),
-                        None => return outside(gene.to_string(), "0".into(), (self.length - 1).to_string()),
+                        None => return outside(place, gene.to_string(), "0".into(), (self.length - 1).to_string()),
                     }
                 }
                 Ok(())
             }
             (Type::Symbols { alphabet }, Genes::Symbols(symbols)) => {
-                let wrong = symbols.iter().find(|symbol| **symbol >= alphabet);
-                wrong.map_or(Ok(()), |symbol| outside(symbol.to_string(), "0".into(), (alphabet - 1).to_string()))
+                let wrong = symbols.iter().position(|symbol| *symbol >= alphabet);
+                wrong.map_or(Ok(()), |place| {
+                    outside(place, symbols[place].to_string(), "0".into(), (alphabet - 1).to_string())
+                })
             }
             (of, _) => Err(format!("part \"{name}\" has genes whose type is not {}", of.name())),
         }

@@ -2,7 +2,7 @@
 
 use evoxo_common::experiment::Demand;
 
-use super::{rows, settings::Settings};
+use super::{algorithm::STATE_BYTES_MAX, rows, settings::Settings};
 
 /// The most candidates of a front that are evaluated again after a noisy search.
 const CONFIRMED_FRONT_MAX: u64 = 1000;
@@ -25,15 +25,22 @@ pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let kept = (1 + individuals) * (genome.bytes_max() + evaluation + 64) + fresh * evaluation;
     // The evaluations of a batch that is cut off at the end.
     let cut = if settings.window > 0 { 0 } else { most.candidates * (evaluation + 16) };
+    // The program of an own algorithm gets the last batch and returns the next one, both with its state.
+    let asked = match settings.algorithm.asks {
+        true => 256 + STATE_BYTES_MAX as u64 + most.candidates * (genome.bytes_max() + evaluation + 64),
+        false => 0,
+    };
+    let asks_program = settings.program().is_some() || settings.algorithm.asks;
     Demand {
         tasks: candidates.div_ceil(slice),
         task_bytes: 64 + slice * (candidate + 128),
         shared_bytes: shared_bytes + shared_mean,
         output_bytes: 16 + slice * evaluation,
+        only_bytes: asked,
         state_bytes: 128 + most.state_bytes + kept + cut,
         rows: rows::most(settings.evaluations),
         // The time limit of a program covers all candidates of a task together.
-        task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
+        task_ms: if asks_program { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
 }
 

@@ -20,9 +20,8 @@ pub(super) fn lengthen(settings: &Settings, stream: Stream, saved: &mut Saved<Se
     }
     if state.cut.is_empty() {
         let given = settings.given();
-        let begun = state.evaluations > 0;
-        let algorithm =
-            settings.algorithm.begin(&given, given.search(stream), begun.then_some(&state.algorithm[..]))?;
+        let kind = settings.algorithm;
+        let algorithm = kind.begin(&given, given.search(stream), kind.saved(state.evaluations, &state.algorithm))?;
         if state.reached > 0 || algorithm.size() == 0 {
             return Ok(());
         }

@@ -383,3 +383,54 @@ pub struct OpenAiEsState {
     #[prost(double, repeated, tag = "5")]
     pub second: ::prost::alloc::vec::Vec<f64>,
 }
+/// Asks a program for the next batch of the person's own algorithm. Task.shared has a message Shared.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AskTask {
+    /// The question's name for people: arm, replica, and the number of evaluations before it.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The only source of random numbers that the algorithm may use for this batch.
+    #[prost(fixed64, tag = "2")]
+    pub seed: u64,
+    /// The algorithm's state after its last batch; empty before the first one.
+    #[prost(string, tag = "3")]
+    pub state: ::prost::alloc::string::String,
+    /// The candidates of the last batch, with all objectives to be minimised.
+    #[prost(message, repeated, tag = "4")]
+    pub told: ::prost::alloc::vec::Vec<Individual>,
+    /// The most candidates of the next batch.
+    #[prost(uint64, tag = "5")]
+    pub most: u64,
+    /// The longest time that the program may take, in milliseconds.
+    #[prost(uint64, tag = "6")]
+    pub timeout_ms: u64,
+}
+/// See AskTask.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AskOutput {
+    /// The algorithm's state after this batch, as the program wrote it; at most 1 MiB.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    /// The next batch: one candidate or more.
+    #[prost(message, repeated, tag = "2")]
+    pub candidates: ::prost::alloc::vec::Vec<Candidate>,
+}
+/// The state of the person's own algorithm between two rounds.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OwnState {
+    /// Candidates evaluated so far.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// What the program wrote last: AskOutput.state.
+    #[prost(string, tag = "2")]
+    pub state: ::prost::alloc::string::String,
+    /// The next batch, if the program has been asked for it.
+    #[prost(message, repeated, tag = "3")]
+    pub batch: ::prost::alloc::vec::Vec<Candidate>,
+    /// Otherwise the last batch, which the program has not been told yet.
+    #[prost(message, repeated, tag = "4")]
+    pub told: ::prost::alloc::vec::Vec<Individual>,
+    /// With several objectives: the best candidates so far.
+    #[prost(message, repeated, tag = "5")]
+    pub kept: ::prost::alloc::vec::Vec<Individual>,
+}

@@ -6,6 +6,7 @@
 //! or the signature of the program.
 
 pub mod algorithm;
+mod ask;
 mod baseline;
 mod card;
 mod check;
@@ -51,9 +52,9 @@ pub mod messages;
 
 use evoxo_common::{
     digest::Digest,
-    experiment::{Asks, Kind, Reads},
+    experiment::{Asks, Kind, Reads, Said},
     settings::Values,
-    task::{ProgramId, Refusal},
+    task::{ProgramId, Programs, Refusal},
 };
 
 use program::Asked;
@@ -68,14 +69,24 @@ const ASKS: Asks = Asks {
     program: asked,
     is_default: true,
     signature: |name, programs| Asked { name, programs }.signature(),
-    settings: |values, programs| {
-        let settings = Settings::of(values);
-        let name = settings.program().unwrap_or_default();
-        Asked { name, programs }.settings(&settings)
-    },
+    settings: said,
     arm: check::arm,
     answers: check::answers,
 };
+
+/// The settings of an arm that follow from its program.
+fn said(values: &Values, programs: &mut dyn Programs) -> Result<Vec<Said>, Refusal> {
+    let settings = Settings::of(values);
+    let name = settings.asked().unwrap_or_default();
+    let mut asked = Asked { name: &name, programs };
+    let mut said = if settings.program().is_some() { asked.settings(&settings)? } else { Vec::new() };
+    if settings.algorithm.asks {
+        // The algorithm is tried with the genome, which may follow from the program.
+        let complete = said.iter().fold(values.clone(), |values, (name, text)| values.with(name, text));
+        said.extend(asked.settings_of_own(&Settings::of(&complete))?);
+    }
+    Ok(said)
+}
 
 /// How the settings of `evolve` take in a module and the candidates with which a search begins.
 const READS: Reads = Reads {
@@ -103,6 +114,10 @@ fn missing_module(settings: &Settings) -> Option<&str> {
 /// The program that an arm uses, if any.
 fn asked(values: &Values) -> Option<ProgramId> {
     let settings = Settings::of(values);
-    let name = settings.program()?.to_owned();
-    Some(ProgramId { name, signature: Digest::from_hex(&settings.signature) })
+    let name = settings.asked()?;
+    let signature = match settings.program() {
+        Some(_) => settings.signature,
+        None => algorithm::own(&settings.own).own_signature,
+    };
+    Some(ProgramId { name, signature: Digest::from_hex(&signature) })
 }

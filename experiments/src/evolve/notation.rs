@@ -90,6 +90,42 @@ impl Notation {
         }
     }
 
+    /// A part as programs declare it, with its name.
+    pub(super) fn declaration(&self, part: &Part) -> Value {
+        let real = |low: f64, high: f64| json!({"type": "real", "low": low, "high": high});
+        let integer = |low: i64, high: i64| json!({"type": "integer", "low": low, "high": high});
+        let mut said = match (self, part.of) {
+            (Self::Letters(alphabet), _) => json!({"type": "symbols", "alphabet": alphabet}),
+            (Self::Words(words), _) => {
+                let choices: Vec<Value> = words.iter().map(|word| chosen(word)).collect();
+                json!({"type": "choice", "choices": choices})
+            }
+            (Self::Logarithm { low, high, whole }, _) => {
+                let mut said = if *whole { integer(*low as i64, *high as i64) } else { real(*low, *high) };
+                said["scale"] = "log".into();
+                said
+            }
+            (Self::Steps { low, step, whole: true }, Type::Integer { high, .. }) => {
+                let mut said = integer(low.numerator(), low.numerator() + high * step.numerator());
+                said["step"] = step.numerator().into();
+                said
+            }
+            (Self::Steps { low, step, .. }, Type::Integer { high, .. }) => {
+                let mut said = real(low.to_f64(), after(*low, *step, high));
+                said["step"] = step.to_f64().into();
+                said
+            }
+            (_, Type::Real { low, high }) => real(low, high),
+            (_, Type::Integer { low, high }) => integer(low, high),
+            // The genes of such a part are numbers.
+            (_, Type::Symbols { alphabet }) => integer(0, i64::from(alphabet) - 1),
+            (_, of @ (Type::Bits | Type::Permutation)) => json!({"type": of.name()}),
+        };
+        said["name"] = part.name.as_str().into();
+        said["length"] = part.length.into();
+        said
+    }
+
     /// The genes of a part with these values, as [`Self::json`] writes them. Lengths and bounds are not checked, except where
     /// values outside of the bounds have no genes.
     pub(super) fn read(&self, part: &Part, values: &Value) -> Result<Genes, String> {
@@ -178,7 +214,10 @@ const STEP_TOLERANCE: f64 = 1e-6;
 /// Each gene of a list, or of a single value.
 fn each<T>(values: &Value, gene: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, String> {
     match values {
-        Value::Array(list) => list.iter().map(gene).collect(),
+        Value::Array(list) => {
+            let numbered = |(index, one)| gene(one).map_err(|why| format!("gene {}: {why}", index + 1));
+            list.iter().enumerate().map(numbered).collect()
+        }
         one => Ok(vec![gene(one)?]),
     }
 }

@@ -20,6 +20,7 @@ use rand_core::Rng as _;
 
 use super::{
     algorithm::{Algorithm, Axis, Individual, Leaves},
+    ask::Ask,
     baseline,
     card::{self, CARD, Found, sheet},
     confirm::{Confirmation, Confirmed, Seeds, best},
@@ -28,7 +29,7 @@ use super::{
     limits::{confirmed_front, demand, rounds_most},
     lineage::{self, LINEAGE},
     longer,
-    messages::{self, EvaluateTask, Item, SearchState, Shared},
+    messages::{self, AskTask, EvaluateTask, Item, SearchState, Shared},
     pareto::fronts,
     recall::Names,
     report,
@@ -108,7 +109,7 @@ impl Replica {
         if !module.is_empty() {
             settings.signature = Digest::of(&module).to_string();
         }
-        let begun = state.evaluations > 0;
+        let kind = settings.algorithm;
         let cut: Vec<Evaluation> = std::mem::take(&mut state.cut).iter().map(Evaluation::stored).collect();
         let resumed = std::mem::take(&mut state.resumed);
         let counts_of_some = state.failures.max(state.outside).max(state.reached);
@@ -128,7 +129,7 @@ impl Replica {
         let (counts, draws) = (settings.counts(), settings.confirmations);
         let restored = |message| Confirmation::restore(message, &search.genome, counts, draws);
         let confirmation = state.confirmation.as_ref().map(restored).transpose()?;
-        let algorithm = settings.algorithm.begin(&given, search, begun.then_some(&state.algorithm[..]))?;
+        let algorithm = kind.begin(&given, search, kind.saved(state.evaluations, &state.algorithm))?;
         if algorithm.births() != state.evaluations {
             return Err(format!(
                 "the state has {} evaluations, but its algorithm has {}",
@@ -144,7 +145,7 @@ impl Replica {
         if is_cut && !(fits && resumed == (used < settings.evaluations)) || resumed && !is_cut {
             return Err("the last batch of the state does not fit its search".into());
         }
-        let over = begun && algorithm.size() == 0 || is_cut && !resumed;
+        let over = state.evaluations > 0 && algorithm.size() == 0 || is_cut && !resumed;
         if confirmation.is_some() != (settings.is_noisy() && over) || finalists.len() > settings.finalists {
             return Err("the answer in the state does not fit its search".into());
         }
@@ -261,6 +262,19 @@ impl Replica {
             None if self.state.reached > 0 => 0,
             None => self.algorithm.size() - self.begun.len(),
         }
+    }
+
+    /// The task that asks a program for the next batch, if the algorithm is a program's and the batch is not there yet.
+    fn question(&self) -> Option<Task> {
+        if self.confirmation.is_some() || self.state.reached > 0 {
+            return None;
+        }
+        let asked = AskTask {
+            id: format!("{}-{}-{}", self.arm, self.replica, self.state.evaluations),
+            timeout_ms: self.settings.timeout * 1000,
+            ..self.algorithm.question()?
+        };
+        Some(Task::of::<Ask>(&asked).sharing(self.shared.clone()))
     }
 
     /// Takes the evaluations of a whole batch of the search.
@@ -437,7 +451,7 @@ impl Replica {
 
 impl Experiment for Replica {
     const NAME: &'static str = NAME;
-    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Evaluate>()];
+    const TASKS: &'static [TaskKind] = &[TaskKind::of::<Evaluate>(), TaskKind::of::<Ask>()];
     const CARDS: &'static [CardKind] = &[CARD];
     const IS_SOLUTION: Option<fn(&[f64]) -> bool> = Some(|row| row.get(Row::violation) == Some(&0.0));
     const RANKING: Option<Ranking> = Some(Ranking { compare: report::compare, column: report::deciding_column });
@@ -491,7 +505,10 @@ impl Experiment for Replica {
     }
 
     fn tasks(&self) -> usize {
-        self.batch().div_ceil(self.settings.task_candidates())
+        match self.question() {
+            Some(_) => 1,
+            None => self.batch().div_ceil(self.settings.task_candidates()),
+        }
     }
 
     fn has_barrier(&self) -> bool {
@@ -499,6 +516,9 @@ impl Experiment for Replica {
     }
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        if let Some(question) = self.question() {
+            return vec![question; tasks.len()];
+        }
         let (slice, size) = (self.settings.task_candidates(), self.batch());
         let task = |task: usize| {
             let items = self.items((task * slice).min(size)..((task + 1) * slice).min(size));
@@ -511,6 +531,10 @@ impl Experiment for Replica {
     }
 
     fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
+        if self.question().is_some() {
+            self.algorithm.answer(checked::<Ask>(&outputs[0]));
+            return Ok(());
+        }
         let minimised = |message: &messages::Evaluation| Evaluation::minimised(message, &self.maximised);
         let evaluations: Vec<Evaluation> = outputs
             .iter()
@@ -538,7 +562,10 @@ impl Experiment for Replica {
             return SearchState { confirmation, ..before.clone() };
         }
         SearchState {
-            algorithm: if self.state.evaluations > 0 { self.algorithm.save().into() } else { Bytes::new() },
+            algorithm: match self.settings.algorithm.asks || self.state.evaluations > 0 {
+                true => self.algorithm.save().into(),
+                false => Bytes::new(),
+            },
             best: self.best.as_ref().map(|(candidate, _)| candidate.message()),
             best_evaluation: self.best.as_ref().map(|(_, evaluation)| evaluation.message()),
             finalists: self.finalists.iter().map(Individual::message).collect(),

@@ -62,7 +62,8 @@ fn genes_of(value: Value) -> Value {
     }
 }
 
-fn candidate(value: Value, genome: &Genome, notations: &[Notation]) -> Result<Candidate, String> {
+/// A candidate in JSON.
+pub(super) fn candidate(value: Value, genome: &Genome, notations: &[Notation]) -> Result<Candidate, String> {
     let named: Map<String, Value> = match (value, &genome.parts[..]) {
         (Value::Object(named), _) => named,
         (list, [only]) => Map::from_iter([(only.name.clone(), list)]),
@@ -136,8 +137,8 @@ mod tests {
         assert_eq!(count("best.json"), Ok(0));
         for (text, why) in [
             ("[0.5]", "candidate 1 of start: part \"x\" has 1 gene, not 2"),
-            ("[[0, 0], [0, 2]]", "candidate 2 of start: part \"x\": a gene is 2.0, but it must be from 0.0 to 1.0"),
-            ("[[0, \"a\"]]", "candidate 1 of start: part \"x\": \"a\" is no number"),
+            ("[[0, 0], [0, 2]]", "candidate 2 of start: part \"x\": gene 2 is 2.0, but it must be from 0.0 to 1.0"),
+            ("[[0, \"a\"]]", "candidate 1 of start: part \"x\": gene 2: \"a\" is no number"),
             ("{\"y\": [0, 0]}", "candidate 1 of start: the genome has no part \"y\""),
             ("{}", "candidate 1 of start: it has no \"x\""),
             ("[0.5", "start is not JSON: EOF while parsing a list at line 1 column 4"),
@@ -172,15 +173,21 @@ mod tests {
         };
         let step = "low = 0; high = 1; step = 0.25";
         assert_eq!(read(step, "[0.75]"), Ok(()));
-        assert_eq!(read(step, "[0.7]"), Err("candidate 1 of start: part \"x\": 0.7 is between two steps".into()));
+        assert_eq!(
+            read(step, "[0.7]"),
+            Err("candidate 1 of start: part \"x\": gene 1: 0.7 is between two steps".into())
+        );
         let log = "low = 0.001; high = 1; scale = \"log\"";
         assert_eq!(read(log, "[1]"), Ok(()));
-        assert_eq!(read(log, "[2]"), Err("candidate 1 of start: part \"x\": 2.0 must be from 0.001 to 1.0".into()));
+        assert_eq!(
+            read(log, "[2]"),
+            Err("candidate 1 of start: part \"x\": gene 1: 2.0 must be from 0.001 to 1.0".into())
+        );
         let choice = "type = \"choice\"; choices = \"adam, 32\"";
         assert_eq!(read(choice, "[32]"), Ok(()));
         assert_eq!(
             read(choice, "[\"sgd\"]"),
-            Err("candidate 1 of start: part \"x\": \"sgd\" is none of its choices".into())
+            Err("candidate 1 of start: part \"x\": gene 1: \"sgd\" is none of its choices".into())
         );
         let letters = "type = \"symbols\"; length = 2; alphabet = \"AB\"";
         assert_eq!(read(letters, "{\"x\": \"BA\"}"), Ok(()));

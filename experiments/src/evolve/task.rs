@@ -117,7 +117,7 @@ impl Shared {
 }
 
 /// Decodes what the tasks of a batch share, and reads the settings in it.
-fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
+pub(super) fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
     let shared = Shared::decode(shared.clone())
         .map_err(|error| Refusal(format!("the shared part of the task cannot be read: {error}")))?;
     let values = SCHEMA.read(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;

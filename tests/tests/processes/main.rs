@@ -1,6 +1,7 @@
 //! Real programs on loopback. For any number of workers, any division of the work, and kills of any process at any time, a
 //! run has the result of one undisturbed thread.
 
+mod algorithms;
 mod audit;
 mod autoscale;
 mod check;

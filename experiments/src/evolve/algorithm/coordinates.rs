@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(genome.candidate(&candidate.message()), Ok(candidate.clone()));
         assert!(Genome { bounded: true, ..genome.clone() }.check(&candidate).is_err());
         let infinite = Candidate { parts: vec![Genes::Real(vec![f64::INFINITY; 6])] };
-        assert_eq!(genome.check(&infinite).unwrap_err(), "part \"x\": a gene is inf, but it must be finite");
+        assert_eq!(genome.check(&infinite).unwrap_err(), "part \"x\": gene 1 is inf, but it must be finite");
     }
 
     /// A step of a thousandth moves the result by no more than that, and never out of the box. The way back is the mirror

@@ -32,6 +32,8 @@ pub trait Listed: Algorithm + Sized + 'static {
     const NOISE: Option<Noise> = None;
     /// How candidates are made from their numbers, if tasks need no genes: see [`Algorithm::steps`].
     const MADE: Option<Made> = None;
+    /// Whether batches come from a program: see [`Algorithm::question`].
+    const ASKS: bool = false;
 
     /// The algorithm's settings, as its own code uses them.
     type Settings;
@@ -204,6 +206,8 @@ pub struct AlgorithmKind {
     pub has_parents: bool,
     /// Whether something shrinks until the last evaluation, so that a longer search is another one from its beginning.
     pub shrinks: bool,
+    /// Whether batches come from a program: see [`Algorithm::question`].
+    pub asks: bool,
     noise: Option<Noise>,
     most: fn(&Given<'_>) -> Most,
     begin: Begin<dyn Algorithm>,
@@ -229,6 +233,7 @@ impl AlgorithmKind {
             steady: L::STEADY,
             has_parents: L::HAS_PARENTS,
             shrinks: L::SHRINKS,
+            asks: L::ASKS,
         }
     }
 
@@ -259,6 +264,13 @@ impl AlgorithmKind {
             (0, Some(noise)) => averaged::most(own, noise, given.evaluations),
             _ => windowed::most(own, given),
         }
+    }
+
+    /// The algorithm's part of a replica's state after this many evaluations; `None` if the search has not begun. An algorithm
+    /// with a program has begun when the program was asked for the first batch.
+    #[must_use]
+    pub fn saved<'a>(&self, evaluations: u64, state: &'a [u8]) -> Option<&'a [u8]> {
+        (evaluations > 0 || self.asks && !state.is_empty()).then_some(state)
     }
 
     /// How the algorithm treats the noise of this problem, if there is any.

@@ -15,6 +15,7 @@ mod niches;
 mod nsga2;
 mod openai_es;
 mod operators;
+mod own;
 mod random;
 mod strategies;
 mod table;
@@ -29,7 +30,7 @@ use evoxo_common::rng::{Generator, Stream};
 use super::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
-    messages::Steps,
+    messages::{AskOutput, AskTask, Steps},
     wrong::Wrong,
 };
 
@@ -45,6 +46,7 @@ pub use map_elites::{MapElites, Settings as MapElitesSettings, regions};
 pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
+pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use random::{Random, Settings as RandomSettings};
 pub use table::{SETTINGS, having, listed};
 pub use windowed::{Steady, WINDOW_MAX, Windowed};
@@ -63,6 +65,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<MapElites>(),
     &AlgorithmKind::of::<LShade>(),
     &AlgorithmKind::of::<CmaMae>(),
+    &AlgorithmKind::of::<OwnAlgorithm>(),
 ];
 
 /// An optimiser between two batches: a pure state machine.
@@ -114,6 +117,20 @@ pub trait Algorithm: Send + Sync {
     /// first candidate, and the others stay in the batch.
     fn has_barrier(&self) -> bool {
         true
+    }
+
+    /// What a program must be asked before there is a next batch, if the algorithm is [a program's](Listed::ASKS). Until then the
+    /// batch counts as one candidate, which cannot be [asked for](Self::ask).
+    fn question(&self) -> Option<AskTask> {
+        None
+    }
+
+    /// Takes the program's [checked](check_answer) answer to the [question](Self::question).
+    ///
+    /// # Panics
+    /// If the algorithm has no question.
+    fn answer(&mut self, _: AskOutput) {
+        panic!("only an algorithm with a question gets an answer");
     }
 
     /// Moves on with the evaluations of all candidates of the batch, in order, or without a barrier with that of the first

@@ -333,7 +333,7 @@ fn fixed_genes_never_change() {
     let genome =
         Genome { parts: [&fixed[..], &[part(3, Type::Real { low: -1.0, high: 3.0 })]].concat(), bounded: true };
     let own = SETTINGS.defaults();
-    for kind in ALGORITHMS {
+    for kind in ALGORITHMS.iter().filter(|kind| !kind.asks) {
         let given = Given {
             own: &own,
             genome: genome.clone(),

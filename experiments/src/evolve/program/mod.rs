@@ -1,6 +1,8 @@
 //! The protocol with programs: one line of JSON in each direction. docs/own-problem.md describes it for people who write a
 //! program.
 
+mod own;
+
 use evoxo_common::{
     digest::Digest,
     experiment::Said,
@@ -28,6 +30,8 @@ const PROTOCOL: u64 = 1;
 const CANNED: u64 = 3;
 /// The most candidates in a signature.
 const CANNED_MAX: u64 = 20;
+/// The batches for which a person's own algorithm is tried. The second and third need what was saved.
+const CANNED_TURNS: u64 = 3;
 /// The time limit for all candidates of the signature together, in milliseconds.
 const CANNED_WITHIN_MS: u64 = 600_000;
 /// The most bytes of a line to a program, including the line break.
@@ -48,6 +52,7 @@ pub(super) struct Introduction {
     name: String,
     #[serde(default)]
     version: String,
+    #[serde(default)]
     objectives: Vec<String>,
     #[serde(default)]
     constraints: Vec<String>,
@@ -58,6 +63,9 @@ pub(super) struct Introduction {
     /// Whether a candidate's value depends on its seed.
     #[serde(default)]
     noisy: bool,
+    /// Algorithms of the person, each with a version that changes whenever it returns other batches.
+    #[serde(default)]
+    algorithms: own::Algorithms,
     /// The number of candidates in the program's signature.
     canned: Option<u64>,
 }
@@ -114,7 +122,7 @@ impl Asked<'_> {
                 introduction.name, introduction.name
             ));
         }
-        if introduction.objectives.is_empty() {
+        if introduction.objectives.is_empty() && introduction.algorithms.is_empty() {
             return self.refuse("declares no objectives: it needs at least one, for example \"min cost\"");
         }
         if let Some(wrong) = introduction.objectives.iter().find(|text| objective(text).is_none()) {
@@ -181,8 +189,12 @@ impl Asked<'_> {
     /// The hash of the program's description of itself and its answers to fixed candidates of its genome.
     pub(super) fn signature(&mut self) -> Result<Digest, Refusal> {
         let introduction = self.introduction()?;
-        let Introduction { name, version, objectives, constraints, measures, genome, .. } = &introduction;
-        let said = json!([name, version, objectives, constraints, measures, genome]).to_string();
+        let Introduction { name, version, objectives, constraints, measures, genome, algorithms, .. } = &introduction;
+        let said = match algorithms.is_empty() {
+            true => json!([name, version, objectives, constraints, measures, genome]),
+            false => json!([name, version, objectives, constraints, measures, genome, algorithms]),
+        }
+        .to_string();
         let (parts, _) = self.genome(genome)?;
         let answers = self.canned(&introduction, &parts)?;
         Ok(Digest::of_pieces(std::iter::once(said.as_bytes()).chain(answers.iter().map(Vec::as_slice))))
@@ -191,7 +203,7 @@ impl Asked<'_> {
     /// The program's answers to fixed candidates of this genome; empty if the genome has no parts.
     fn canned(&mut self, introduction: &Introduction, Parts(parts): &Parts) -> Result<Vec<Vec<u8>>, Refusal> {
         let count = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
-        if parts.is_empty() || count == 0 {
+        if parts.is_empty() || count == 0 || introduction.objectives.is_empty() {
             return Ok(Vec::new());
         }
         let notations: Vec<Notation> = parts.iter().map(|part| part.notation(true)).collect();
@@ -241,10 +253,23 @@ impl Asked<'_> {
         )
     }
 
+    /// The description of a program that has a problem.
+    fn introduction_of_problem(&mut self) -> Result<Introduction, Refusal> {
+        let introduction = self.introduction()?;
+        if introduction.objectives.is_empty() {
+            return Err(Refusal(format!(
+                "the program {0} has only algorithms and is no problem: set algorithm = \"own\" and own = \"{0}\" in a file \
+                 with another problem",
+                self.name
+            )));
+        }
+        Ok(introduction)
+    }
+
     /// The settings that the file leaves empty and the program determines, or an error if the file and the program do not
     /// fit.
     pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
-        let introduction = self.introduction()?;
+        let introduction = self.introduction_of_problem()?;
         let signature = self.signature()?.to_string();
         let answers = self.answers(&introduction, &settings.genome)?;
         let name = self.name;
@@ -388,6 +413,19 @@ fn read_answer(
     number: u64,
     answer: &str,
 ) -> Result<Vec<Evaluation>, String> {
+    let answer = number_of(number, answer)?;
+    let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
+    if items.len() != questions.len() {
+        return Err(format!("it has {} for {}", counted(items.len(), "item"), counted(questions.len(), "candidate")));
+    }
+    let item = |(question, item): (&Question<'_>, &Value)| {
+        read_item(form, item).map_err(|why| format!("candidate {}: {why}", question.id))
+    };
+    questions.iter().zip(items).map(item).collect()
+}
+
+/// The answer to the question with this number as JSON, or a sentence that says what is wrong with it.
+fn number_of(number: u64, answer: &str) -> Result<Value, String> {
     let answer: Value = serde_json::from_str(answer).map_err(|error| {
         let small = answer.to_lowercase();
         let numberless = ["nan", "inf"].iter().any(|word| small.contains(word));
@@ -401,14 +439,7 @@ fn read_answer(
     if answer["batch"].as_u64() != Some(number) {
         return Err(format!("its \"batch\" is {}, but must be {number}", answer["batch"]));
     }
-    let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
-    if items.len() != questions.len() {
-        return Err(format!("it has {} for {}", counted(items.len(), "item"), counted(questions.len(), "candidate")));
-    }
-    let item = |(question, item): (&Question<'_>, &Value)| {
-        read_item(form, item).map_err(|why| format!("candidate {}: {why}", question.id))
-    };
-    questions.iter().zip(items).map(item).collect()
+    Ok(answer)
 }
 
 fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
@@ -447,5 +478,7 @@ fn shown(text: &str) -> String {
     }
 }
 
+#[cfg(test)]
+mod own_tests;
 #[cfg(test)]
 mod tests;

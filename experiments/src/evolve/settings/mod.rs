@@ -147,6 +147,13 @@ impl Settings {
         self.problem.strip_prefix(PROGRAM)
     }
 
+    /// The program that the tasks ask, for candidates' values or for the batches of the person's own algorithm.
+    #[must_use]
+    pub fn asked(&self) -> Option<String> {
+        let own = || self.algorithm.asks.then(|| algorithm::own(&self.own).own);
+        self.program().map(str::to_owned).or_else(own)
+    }
+
     /// The file of the module, if the problem is one.
     #[must_use]
     pub fn module_file(&self) -> Option<&str> {
