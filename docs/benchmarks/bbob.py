@@ -6,7 +6,7 @@
 
 With --data DIRECTORY, `run` keeps COCO's records of evoxo's searches. All searches see f - f_opt, may use 2,000 evaluations
 per gene, and end at 1e-8. bbob-DIMENSION.csv has, for each search, function and instance, the evaluation at which each target
-was first reached. A target that was not reached has no number, and a row without a search is of the one above. `evoxo run`
+was first reached. A target that was not reached has no number, and a row without a search and function is of those above. `evoxo run`
 calls this file as a program.
 """
 
@@ -201,17 +201,18 @@ def run(arguments: argparse.Namespace) -> None:
                     found = of(SEARCHES[search], function, dimension, arguments.instances, budget, data)
                     for place, (instance, reached) in enumerate(found.items()):
                         numbers = [reached.get(target, "") for target in range(len(TARGETS))]
-                        rows.writerow(["" if place else search, function, instance, *numbers])
+                        head = ["", ""] if place else [search, function]
+                        rows.writerow([*head, instance, *numbers])
                     file.flush()
                 print(f"{search}, dimension {dimension}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
 def read(dimension: int) -> List[Dict[str, str]]:
-    """The rows of a dimension, each with its search."""
-    rows, search = common.read(rows_file(dimension).name), ""
+    """The rows of a dimension, each with its search and function, which are written once for all instances."""
+    rows, search, function = common.read(rows_file(dimension).name), "", ""
     for row in rows:
-        search = row["search"] or search
-        row.update(search=search, dimension=str(dimension))
+        search, function = row["search"] or search, row["function"] or function
+        row.update(search=search, function=function, dimension=str(dimension))
     return rows
 
 
