@@ -41,6 +41,10 @@ class Value(float):
         value.f, value.g, value.m = tuple(map(float, f)), tuple(map(float, g)), tuple(map(float, m))
         return value
 
+    def __getnewargs__(self) -> Tuple[Tuple[float, ...], Tuple[float, ...], Tuple[float, ...]]:  # type: ignore[override]
+        # For copies and pickles; a float would give its number.
+        return self.f, self.g, self.m
+
     @property
     def failed(self) -> bool:
         """Whether the candidate has no value."""
@@ -109,7 +113,7 @@ def algorithm(name: str, *, version: Optional[str] = None) -> Callable[[C], C]:
 def _version(name: str, made: Type[Any]) -> str:
     try:
         file = inspect.getsourcefile(made)
-    except TypeError:
+    except (OSError, TypeError):
         file = None
     if file is None or not Path(file).is_file():
         raise ValueError(f"the algorithm {name} is not defined in a file: write it into one, or give it a version=")

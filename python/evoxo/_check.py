@@ -231,7 +231,7 @@ def check_algorithm(name: str, command: Sequence[str], parts: Mapping[str, Part]
 
 def _conversation(name: str, program: _Program, parts: Mapping[str, Part]) -> str:
     """The first batches of a search. Raises ValueError if there is none."""
-    rng, all_ = random.Random(1), []
+    rng, all_, questions = random.Random(1), [], []
     told: List[Dict[str, Any]] = []
     genome: List[Dict[str, Any]] = [{"name": part, **declared.declaration()} for part, declared in parts.items()]
     for one, declared in zip(genome, parts.values()):
@@ -240,12 +240,19 @@ def _conversation(name: str, program: _Program, parts: Mapping[str, Part]) -> st
     state = None
     for _ in range(QUESTIONS):
         asked = {"algorithm": name, "settings": {}, "genome": genome, "seed": f"{rng.getrandbits(64):016x}"}
-        answer = program.batch({**asked, "state": state, "told": told})
+        question: Dict[str, Any] = {**asked, "state": state, "told": told}
+        answer = program.batch(question)
         if "fail" in answer:
             raise ValueError(answer["fail"])
         state = answer["state"]
         told = [{"genes": genes, "f": [rng.random()], "g": [], "m": []} for genes in answer["items"]]
         all_.append((answer["items"], state))
+        questions.append(question)
+    for question, (items, state) in reversed(list(zip(questions, all_))):
+        answer = program.batch(question)
+        if (answer.get("items"), answer.get("state")) != (items, state):
+            raise ValueError("it returns another batch when it is asked the same again: it keeps something that save does not return,"
+                             " or uses a clock or other random numbers")
     return json.dumps(all_)
 
 

@@ -7,7 +7,7 @@ import math
 import operator
 import random
 from dataclasses import dataclass, fields
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
@@ -191,7 +191,11 @@ class _Numbers(Part):
     def _at(self, share: float) -> float:
         """The value at this share of the range, without regard to steps."""
         if self.log:
-            return float(min(max(self.low * (self.high / self.low) ** share, self.low), self.high))
+            # Decimals are the same on every machine, and powers of floats are not.
+            with localcontext(Context(prec=40)):
+                low, high = Decimal(self.low).ln(), Decimal(self.high).ln()
+                value = float((low + (high - low) * Decimal(share)).exp())
+            return min(max(value, float(self.low)), float(self.high))
         return self.low + (self.high - self.low) * share
 
     def _steps(self) -> int:

@@ -1,5 +1,7 @@
 """A person's own algorithm: the protocol, with programs as real processes, and what a class can do wrong."""
 
+import copy
+import pickle
 import tempfile
 import unittest
 
@@ -145,4 +147,15 @@ class Algorithms(unittest.TestCase):
         ask = "import random; return [self.genome.draw(random)]"
         bad = started(write(self.directory, STEPS.format(ask=ask, tell="pass", save="0", main="evoxo.main(Steps)")), "check")
         self.assertEqual(bad.returncode, 1)
-        self.assertIn("steps returns other batches in a fresh process", bad.stdout)
+        self.assertIn("steps: it returns another batch when it is asked the same again", bad.stdout)
+        # The best is kept in the class, and not by save.
+        ask = "Steps.asked = getattr(Steps, 'asked', 0) + 1; return [[Steps.asked / 10] * 5]"
+        kept = started(write(self.directory, STEPS.format(ask=ask, tell="pass", save="0", main="evoxo.main(Steps)")), "check")
+        self.assertEqual(kept.returncode, 1, kept.stdout)
+        self.assertIn("it keeps something that save does not return", kept.stdout)
+
+    def test_values_are_copied(self):
+        value = evoxo.Value([0.5, 2], [1, -1], [3])
+        for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            self.assertEqual((other, other.f, other.g, other.m, other.violation), (0.5, (0.5, 2.0), (1.0, -1.0), (3.0,), 1.0))
+        self.assertTrue(copy.copy(evoxo.Value()).failed)

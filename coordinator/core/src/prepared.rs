@@ -116,11 +116,12 @@ impl Prepared {
         u64::from(self.config.replicas) * self.config.arms.len() as u64
     }
 
-    /// The maximum size of an encoded output of this arm's tasks, in bytes.
+    /// The maximum size of an encoded output of this arm's tasks, in bytes; `is_only` says whether the task may be the only one of
+    /// its round.
     #[must_use]
-    pub fn output_bytes_max(&self, arm: u32) -> u64 {
+    pub fn output_bytes_max(&self, arm: u32, is_only: bool) -> u64 {
         let Demand { output_bytes, only_bytes, .. } = self.arms[arm as usize].demand;
-        output_bytes.max(only_bytes)
+        if is_only { output_bytes.max(only_bytes) } else { output_bytes }
     }
 
     /// The time after which a worker itself stops a task of this arm, in milliseconds; 0 if the worker never stops it.

@@ -14,6 +14,7 @@ use super::{
     phases::{Phases, ReplicaPhase, ReplicaRecord},
     recomputations::RecomputationsDue,
     standing::Identity,
+    tasks::OpenTask,
     trouble::StoreTrouble,
 };
 use crate::{
@@ -328,6 +329,14 @@ impl Run {
             (None, Wanted::Cancelled) => RunState::Cancelled,
             (None, Wanted::Failed(_)) => RunState::Failed,
         }
+    }
+
+    /// The maximum size of an encoded output of a task, in bytes. While a replica has several tasks, none of them is the only one
+    /// of its round; one that recomputes an earlier output may have been.
+    pub(super) fn output_bytes_max(&self, task: &OpenTask) -> u64 {
+        let phase = self.replicas.get(&task.replica).map(|record| &record.phase);
+        let has_others = matches!(phase, Some(ReplicaPhase::Open { total, .. }) if *total > 1);
+        self.prepared.output_bytes_max(task.replica.arm, task.recomputation.is_some() || !has_others)
     }
 
     /// Whether the run has ended, so that only a request can change it.

@@ -13,7 +13,7 @@ use prost::Message as _;
 
 use super::{
     Algorithm, Axis, Given, Leaves, Listed, Most, Part, Search, Wrong,
-    cma::{self, Cma, Restarts},
+    cma::{self, Cma, FULL_GENES_MAX, Restarts},
     elites::Elites,
     individual::{self, Individual},
     map_elites, niches,
@@ -82,7 +82,17 @@ impl Settings {
             let sentence = format!("learning_rate is {:?}, but it must be from 0 to 1", self.rate);
             return Err(Wrong::new("learning_rate", sentence));
         }
-        self.emitter.check(genome)
+        self.emitter.check(genome)?;
+        let genes = genome.free_genes();
+        let is_full = self.emitter.covariance == cma::Covariance::Full;
+        if is_full && self.emitters.saturating_mul(genes * genes) > FULL_GENES_MAX * FULL_GENES_MAX {
+            let sentence = format!(
+                "the full covariance matrices of {} emitters with {genes} genes are too large: set covariance = \"limited\"",
+                self.emitters
+            );
+            return Err(Wrong::new("covariance", sentence));
+        }
+        Ok(())
     }
 
     /// Candidates of a batch after the first.
@@ -230,7 +240,8 @@ impl CmaMae {
         self.archive.place(individual);
         let threshold = &mut self.thresholds[cell?];
         let gain = *threshold - objective;
-        if gain == f64::INFINITY {
+        // A rate of 1 reaches the objective exactly, also from far away.
+        if gain == f64::INFINITY || gain > 0.0 && self.settings.rate == 1.0 {
             *threshold = objective;
         } else if gain > 0.0 {
             *threshold -= self.settings.rate * gain;
@@ -255,9 +266,10 @@ impl CmaMae {
             };
             let order = |one: &usize, two: &usize| compare(*one, *two);
             let ends = (0..lambda).min_by(order).zip((0..lambda).max_by(order));
-            // If the best and the worst are equal, the batch says nothing about where to go.
+            // If the best and the worst are equal, the batch says nothing about where to go. In empty cells without a threshold,
+            // an emitter goes on nevertheless.
             let is_flat = ends.is_some_and(|(best, worst)| match (gains[best], gains[worst]) {
-                (Some(best), Some(worst)) => best - worst < FLAT,
+                (Some(best), Some(worst)) => best == f64::NEG_INFINITY || best - worst < FLAT,
                 _ => compare(best, worst).is_eq(),
             });
             if !self.emitters[place].follow(&compare) || is_flat {

@@ -255,6 +255,9 @@ pub fn check_answer(genome: &Genome, most: u64, answer: &AskOutput) -> Result<()
     if bytes > STATE_BYTES_MAX {
         return Err(format!("its saved state has {bytes} bytes, more than {STATE_BYTES_MAX}: save less"));
     }
+    if bytes == 0 {
+        return Err("its saved state is empty: return a text, for example \"0\"".into());
+    }
     if count == 0 {
         return Err(
             "its batch is empty: a search ends with its evaluations or at its target, so return a candidate".into()

@@ -8,6 +8,7 @@ use evoxo_common::{
     experiment::Said,
     rng::{Generator, Stream, unit},
     task::Refusal,
+    text::beginning,
 };
 use prost::Message as _;
 use rand_core::Rng as _;
@@ -24,6 +25,9 @@ use crate::evolve::{
     settings::Settings,
     start,
 };
+
+/// The most bytes of the reason why there is no batch.
+const FAIL_BYTES_MAX: usize = 1000;
 
 impl Asked<'_> {
     /// The next batch of the person's own algorithm.
@@ -81,7 +85,11 @@ impl Asked<'_> {
         if expected.is_empty() || !self.programs.is_first(self.name, &expected)? {
             return Ok(());
         }
-        if self.answers_of_own(settings)? == expected {
+        let answers = self.answers_of_own(settings).inspect_err(|_| {
+            // The next task must try it again.
+            self.programs.stop(self.name);
+        })?;
+        if answers == expected {
             return Ok(());
         }
         self.programs.disown();
@@ -107,7 +115,7 @@ impl Asked<'_> {
         number: u64,
     ) -> Result<Vec<AskOutput>, Refusal> {
         let most = OwnAlgorithm::settings(&settings.given()).batch as u64;
-        let (mut told, mut all) = (Vec::new(), Vec::<AskOutput>::new());
+        let (mut told, mut all, mut asked) = (Vec::new(), Vec::<AskOutput>::new(), Vec::new());
         for turn in 0..CANNED_TURNS {
             let mut rng = Stream::root(0).text("evolve").text("own").word(number).word(turn).rng();
             let task = AskTask {
@@ -125,6 +133,15 @@ impl Asked<'_> {
             };
             told = output.candidates.iter().map(drawn).collect();
             all.push(output);
+            asked.push(task);
+        }
+        // A run asks in any order, and its processes share nothing.
+        for (task, output) in asked.iter().zip(&all).rev() {
+            if self.batch(settings, task)? != *output {
+                let why = "it returns another batch when it is asked the same again: it keeps something that save does not \
+                           return, or uses a clock or other random numbers";
+                return Err(refusal(settings, why));
+            }
         }
         Ok(all)
     }
@@ -187,7 +204,9 @@ fn read(
 ) -> Result<Result<AskOutput, String>, String> {
     let answer = number_of(number, answer)?;
     if let Some(fail) = answer.get("fail") {
-        return Ok(Err(fail.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?.to_owned()));
+        let fail = fail.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?;
+        let plain: String = fail.chars().filter(|letter| !letter.is_control()).collect();
+        return Ok(Err(beginning(&plain, FAIL_BYTES_MAX).to_owned()));
     }
     let state = answer["state"].as_str().ok_or("it has no text \"state\"")?.to_owned();
     let items = answer["items"].as_array().ok_or("it has no list \"items\"")?;

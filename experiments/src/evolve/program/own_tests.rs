@@ -182,6 +182,12 @@ fn the_configuration_has_the_programs_signature() {
     let mut other = mine(ones);
     let refused = task.run_asking(&mut other).unwrap_err().0;
     assert!(refused.contains("has an algorithm with other batches") && other.disowned, "{refused}");
+    // A program whose fixed questions fail is tried again with the next task.
+    let mut failing = mine(|answer| json!({"batch": answer["batch"], "fail": "no\u{7} library"}));
+    for _ in 0..2 {
+        let refused = task.run_asking(&mut failing).unwrap_err().0;
+        assert!(refused.contains("no library") && failing.heard.is_empty(), "{refused}");
+    }
     assert_eq!(task.run().unwrap_err().0, "there is no program mine here");
     let unknown = parse("experiment = \"evolve\"\n[settings]\nalgorithm = \"own\"\nown = \"yours\"\n");
     let refused = (asks.settings)(&unknown.arms[0].settings, &mut mine(GOOD)).unwrap_err().0;
@@ -192,7 +198,7 @@ fn the_configuration_has_the_programs_signature() {
 fn wrong_batches_are_rejected_with_a_reason() {
     let config = signed("length = 2\npopulation = 8\n", 20);
     let task = Replica::start(&config, &config.arms[0], 0).plan(0..1).swap_remove(0);
-    let wrong: [fn(Value) -> Value; 12] = [
+    let wrong: [fn(Value) -> Value; 13] = [
         |_| json!(7),
         |answer| json!({"batch": answer["batch"]}),
         |answer| json!({"batch": answer["batch"], "state": "1"}),
@@ -200,6 +206,7 @@ fn wrong_batches_are_rejected_with_a_reason() {
         |answer| json!({"batch": answer["batch"], "fail": "ask raised ValueError: no"}),
         |answer| json!({"batch": answer["batch"], "fail": 3}),
         |answer| json!({"batch": answer["batch"], "state": "1", "items": []}),
+        |answer| json!({"batch": answer["batch"], "state": "", "items": [[0.5, 0.5]]}),
         |answer| json!({"batch": answer["batch"], "state": "1", "items": vec![answer["items"][0].clone(); 9]}),
         |answer| json!({"batch": answer["batch"], "state": "1", "items": [[0.5, 1.0], [0.5]]}),
         |answer| json!({"batch": answer["batch"], "state": "1", "items": [[0.5, 99.0]]}),
@@ -211,6 +218,22 @@ fn wrong_batches_are_rejected_with_a_reason() {
         task.run_asking(&mut mine(*turned)).unwrap_err().0
     };
     insta::assert_snapshot!(wrong.iter().map(sentence).collect::<Vec<_>>().join("\n"));
+}
+
+/// A process may keep what `save` does not return. The fixed questions are asked again, so that this is noticed before the run.
+#[test]
+fn a_batch_that_depends_on_what_was_asked_before_is_rejected() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let text = "experiment = \"evolve\"\n[settings]\nalgorithm = \"own\"\nown = \"mine\"\n";
+    let counts: fn(Value) -> Value = |mut answer| {
+        // The answers of a class that keeps its state in a global.
+        answer["state"] = (1 + ASKED.fetch_add(1, Ordering::Relaxed)).to_string().into();
+        answer
+    };
+    let refused = (KIND.asks.unwrap().settings)(&parse(text).arms[0].settings, &mut mine(counts)).unwrap_err().0;
+    assert!(refused.contains("it returns another batch when it is asked the same again"), "{refused}");
 }
 
 #[test]

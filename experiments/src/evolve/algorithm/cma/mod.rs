@@ -47,7 +47,7 @@ const STEP_LEAST: f64 = 2e-12;
 
 /// The most genes for which the full matrix is learnt. The matrix has n^2 entries, and computing its eigenvectors takes time
 /// proportional to n^3.
-const FULL_GENES_MAX: usize = 4000;
+pub(super) const FULL_GENES_MAX: usize = 4000;
 
 /// The most evaluations of a candidate of a noisy problem in a generation, as in pycma 4.5.
 const DRAWS_MAX: usize = 30;
