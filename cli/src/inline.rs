@@ -161,6 +161,14 @@ impl Inline {
         Ok(Some((run, replicas)))
     }
 
+    /// The configuration of a run as stored.
+    pub(crate) fn config(&mut self, name: &str) -> anyhow::Result<Config> {
+        match self.ask(Request::Replicas { name: name.into() })? {
+            Response::Replicas(prepared, _) => Ok(prepared.config.clone()),
+            _ => bail!("the core gave a response of the wrong kind: please report this"),
+        }
+    }
+
     /// Begins a run from the states in `checkpoint`, which is sealed, as if the run had been stopped there.
     pub(crate) fn begin(&mut self, name: &str, config: &Config, checkpoint: Bytes) -> anyhow::Result<()> {
         self.submit(name, config, &Progress::new())?;

@@ -77,8 +77,7 @@ pub(crate) fn lengthen(
             fs::create_dir_all(&new).with_context(|| format!("cannot make {}", new.display()))?;
             let place = new.display().to_string();
             // All rounds of a run have one size.
-            let there = Config::parse(registry, "the run's configuration", &run.config, &[])?;
-            let config = config.clone().divided_as(&there);
+            let config = config.clone().divided_as(&old.config(&name)?);
             Inline::open(registry, &place, memory_bytes)?.begin(&name, &config, seal_checkpoint(&origin, states))?;
             move_to(&store, &before)?;
             move_to(&new, &store)?;

@@ -95,11 +95,6 @@ pub(crate) fn last_round(found: Match, told: [&KeptReplica; 2]) -> Option<u64> {
     }
 }
 
-/// Whether one computation shows both sides.
-pub(crate) fn is_one([one, other]: [&KeptRun; 2], alike: bool) -> bool {
-    alike && one.config().hash() == other.config().hash()
-}
-
 /// One side while its replica is computed again.
 struct Lane<'a> {
     told: &'a KeptReplica,
@@ -141,28 +136,29 @@ pub(crate) fn state_before(registry: &Registry, side: &KeptRun, name: &Name, fou
     Replica::restore(side.config(), &state).ok()
 }
 
-/// Computes stored states up to the last round after which both sides have one digest, and says whether they have it then. If
-/// not, they are no states of these runs.
-pub(crate) fn have_the_digest(
-    states: &mut [Option<Replica>; 2],
-    side: &KeptRun,
+/// The replicas of both sides after the last round for which they keep the same digest, computed from a stored state of one of
+/// them. The digest covers everything, so it is also the state of the other one. `None` if another digest comes out: then it is
+/// no state of these runs.
+pub(crate) fn both_after(
+    mut replica: Replica,
+    sides: [&KeptRun; 2],
     name: &Name,
     found: Match,
     programs: &Arc<[Program]>,
     threads: usize,
-) -> anyhow::Result<bool> {
-    let Match::Different { after: Some(after), .. } = found else { return Ok(false) };
+) -> anyhow::Result<Option<[Option<Replica>; 2]>> {
+    let Match::Different { after: Some(after), .. } = found else { return Ok(None) };
     let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(programs))).collect();
-    let kept = side.replicas[name].links.iter().find(|link| link.round == after);
-    for replica in states.iter_mut().flatten() {
-        while replica.rounds() < after && !replica.is_finished() {
-            advance(replica, &mut processes)?;
-        }
-        if kept.is_none_or(|link| (replica.rounds(), replica.digest()) != (after, link.digest)) {
-            return Ok(false);
-        }
+    while replica.rounds() < after && !replica.is_finished() {
+        advance(&mut replica, &mut processes)?;
     }
-    Ok(true)
+    let kept = sides[0].replicas[name].links.iter().find(|link| link.round == after);
+    if kept.is_none_or(|link| (replica.rounds(), replica.digest()) != (after, link.digest)) {
+        return Ok(None);
+    }
+    let state = replica.save();
+    let both = sides.map(|side| Replica::restore(side.config(), &state).ok());
+    Ok(both.iter().all(Option::is_some).then_some(both))
 }
 
 /// Computes a replica of both sides again, from these states or else from its beginning, up to this round or to its end. If
@@ -183,7 +179,7 @@ pub(crate) fn compute(
         let arm = side.config().arms.iter().find(|arm| arm.name == name.0)?;
         Some(state.unwrap_or_else(|| Replica::start(side.config(), arm, name.1)))
     };
-    let is_one = is_one(sides, alike);
+    let is_one = alike && one.config().hash() == other.config().hash();
     let mut replicas: Vec<Replica> =
         [one, other].into_iter().zip(states).filter_map(start).take(if is_one { 1 } else { 2 }).collect();
     let from = replicas.iter().map(Replica::rounds).min().unwrap_or(0);

@@ -19,9 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     json,
-    parting::{
-        Checked, Computed, OtherNumber, compute, first_other, have_the_digest, is_one, last_round, state_before,
-    },
+    parting::{Checked, Computed, OtherNumber, both_after, compute, first_other, last_round, state_before},
     recompute::Recomputing,
     say::{Usage, notice, printed, stdout, usage},
     side::{KeptRun, Match, Name},
@@ -198,31 +196,21 @@ fn again(
     let (threads, (arm, number)) = (arguments.with.threads()?, &first.name);
     let mut states = [None, None];
     if !(arguments.recompute || is_cheap(0)) {
-        let from;
-        (states, from) = stored_states(registry, [a, b], first, alike);
-        let is_good = from > 0
-            && is_cheap(from)
-            && have_the_digest(&mut states, a, &first.name, first.found, &programs()?, threads)?;
-        if !is_good {
+        let stored = [a, b].into_iter().filter_map(|side| state_before(registry, side, &first.name, first.found));
+        let stored = stored.max_by_key(Replica::rounds).filter(|replica| is_cheap(replica.rounds()));
+        let both = match stored {
+            Some(replica) => both_after(replica, [a, b], &first.name, first.found, &programs()?, threads)?,
+            None => None,
+        };
+        let Some(both) = both else {
             notes.push("With --recompute this build computes the replica again, which can show more.".into());
             return Ok(None);
-        }
+        };
+        states = both;
     }
     let given = programs()?;
     notice(format_args!("replica {number} of arm {arm:?} is computed again"));
     compute([a, b], &first.name, alike, states, last, &given, threads).map(Some)
-}
-
-/// The stored states before the first difference with which the two sides can begin, and the rounds of the earlier one. If one
-/// computation shows both, it begins with the later one.
-fn stored_states(registry: &Registry, sides: [&KeptRun; 2], first: &First, alike: bool) -> ([Option<Replica>; 2], u64) {
-    let states = sides.map(|side| state_before(registry, side, &first.name, first.found));
-    let rounds = |state: &Option<Replica>| state.as_ref().map_or(0, Replica::rounds);
-    let [one, other] = states.each_ref().map(rounds);
-    match is_one(sides, alike) {
-        true => ([states.into_iter().flatten().max_by_key(Replica::rounds), None], one.max(other)),
-        false => (states, one.min(other)),
-    }
 }
 
 /// What differs of the whole run, and of which results depend.

@@ -36,7 +36,7 @@ mod tests {
                 let all: u64 = kept.iter().map(|(_, bytes)| bytes).sum();
                 assert!(all <= bytes_max, "{all} of {bytes_max} bytes");
                 // About half of the bytes are used at least, as far as there are checkpoints.
-                let room = (bytes_max / bytes).min(number).min(KEPT_MAX);
+                let room = (bytes_max / bytes.max(bytes_max.div_ceil(KEPT_MAX))).min(number);
                 assert!(2 * kept.len() as u64 + 1 >= room, "{} of {room} after {number}", kept.len());
                 let steps: Vec<u64> = kept.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
                 assert!(steps.iter().all(|step| *step == steps[0]), "{kept:?}");

@@ -235,9 +235,9 @@ fn a_run_that_was_removed_is_not_written() {
 }
 
 #[test]
-fn old_checkpoints_are_pruned_but_every_64th() {
+fn old_checkpoints_are_pruned() {
     let (directory, mut store) = with_run(130);
-    let kept: Vec<String> = [64, 128, 129, 130].map(|n| object_name(&checkpoint(n), 1).unwrap()).into();
+    let kept: Vec<String> = [128, 129, 130].map(|n| object_name(&checkpoint(n), 1).unwrap()).into();
     let found: Vec<String> =
         names(&directory.path().join("runs/demo/checkpoint")).iter().map(|name| format!("checkpoint/{name}")).collect();
     assert_eq!(found, kept);
@@ -246,9 +246,9 @@ fn old_checkpoints_are_pruned_but_every_64th() {
     store_two.load().unwrap();
     store_two.lead().unwrap();
     store_two.write("demo", &checkpoint(131)).unwrap();
-    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 5);
+    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 3);
     store_two.write("demo", &checkpoint(132)).unwrap();
-    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 5);
+    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 3);
     store_two.write("demo", &Write::DropCheckpoints).unwrap();
     assert_eq!(names(&directory.path().join("runs/demo/checkpoint")), [""; 0]);
     assert_eq!(rounds(&mut store), 0);

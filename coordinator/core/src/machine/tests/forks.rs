@@ -57,7 +57,7 @@ fn a_fork_begins_with_the_states_of_its_past() {
     story.submit("parent", &parent).unwrap();
     assert_eq!(loaded(&story, "parent"), None);
     // Its results may still come into doubt.
-    story.submit("early", &fork(&[])).unwrap();
+    story.submit("early", &fork(&[("penalty = 9", "penalty = 8")])).unwrap();
     assert_eq!(loaded(&story, "early"), None);
     compute(&mut story, "parent");
     let past = |of: &str, rounds| Some((of.to_owned(), rounds));
@@ -99,9 +99,8 @@ fn more_replicas_change_no_other_setting() {
     story.submit("run", PARENT).unwrap();
     let more = PARENT.replace("replicas = 2\n", "replicas = 3\nkeep = \"1 MiB\"\n").replace("slice = 3", "slice = 5");
     story.submit("run", &more).unwrap();
-    let run = story.run("run");
-    assert_eq!(
-        story::prepared(&run.config).config,
-        story::prepared(&PARENT.replace("replicas = 2", "replicas = 3")).config
-    );
+    let Ok(Response::Replicas(prepared, _)) = story.ask(Request::Replicas { name: "run".into() }) else {
+        panic!("the run is there")
+    };
+    assert_eq!(prepared.config, story::prepared(&PARENT.replace("replicas = 2", "replicas = 3")).config);
 }

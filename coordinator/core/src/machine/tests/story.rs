@@ -243,7 +243,7 @@ impl Story {
                 }
                 (None, Write::Delete) => self.objects.retain(|name, _| !name.starts_with(&format!("runs/{run}/"))),
                 (None, Write::Load | Write::LoadFork { .. }) => {
-                    outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new)))
+                    outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new)));
                 }
                 _ => {}
             }
