@@ -137,18 +137,17 @@ pub(crate) fn state_before(registry: &Registry, side: &KeptRun, name: &Name, fou
 }
 
 /// The replicas of both sides after the last round for which they keep the same digest, computed from a stored state of one of
-/// them. The digest covers everything, so it is also the state of the other one. `None` if another digest comes out: then it is
-/// no state of these runs.
+/// them, without programs. The digest covers everything, so it is also the state of the other one. `None` if another digest
+/// comes out: then it is no state of these runs.
 pub(crate) fn both_after(
     mut replica: Replica,
     sides: [&KeptRun; 2],
     name: &Name,
     found: Match,
-    programs: &Arc<[Program]>,
     threads: usize,
 ) -> anyhow::Result<Option<[Option<Replica>; 2]>> {
     let Match::Different { after: Some(after), .. } = found else { return Ok(None) };
-    let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::clone(programs))).collect();
+    let mut processes: Vec<Processes> = (0..threads).map(|_| Processes::new(Arc::default())).collect();
     while replica.rounds() < after && !replica.is_finished() {
         advance(&mut replica, &mut processes)?;
     }

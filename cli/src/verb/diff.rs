@@ -187,19 +187,13 @@ fn again(
     if arguments.kept {
         return Ok(None);
     }
-    let programs = || {
-        if b.config().programs() != a.config().programs() {
-            bail!("the two runs ask different programs, so they cannot be computed again together: give --kept");
-        }
-        arguments.with.programs(registry, a.config())
-    };
-    let (threads, (arm, number)) = (arguments.with.threads()?, &first.name);
+    let threads = arguments.with.threads()?;
     let mut states = [None, None];
     if !(arguments.recompute || is_cheap(0)) {
         let stored = [a, b].into_iter().filter_map(|side| state_before(registry, side, &first.name, first.found));
         let stored = stored.max_by_key(Replica::rounds).filter(|replica| is_cheap(replica.rounds()));
         let both = match stored {
-            Some(replica) => both_after(replica, [a, b], &first.name, first.found, &programs()?, threads)?,
+            Some(replica) => both_after(replica, [a, b], &first.name, first.found, threads)?,
             None => None,
         };
         let Some(both) = both else {
@@ -208,7 +202,11 @@ fn again(
         };
         states = both;
     }
-    let given = programs()?;
+    let given = arguments.with.programs(registry, a.config())?;
+    if b.config().programs() != a.config().programs() {
+        bail!("the two runs ask different programs, so they cannot be computed again together: give --kept");
+    }
+    let (arm, number) = &first.name;
     notice(format_args!("replica {number} of arm {arm:?} is computed again"));
     compute([a, b], &first.name, alike, states, last, &given, threads).map(Some)
 }

@@ -4,10 +4,9 @@ use bytes::Bytes;
 use evoxo_common::task::{Compute, NoPrograms, Programs, Refusal};
 
 use super::{
-    algorithm::{check_answer, own},
+    algorithm::check_answer,
     messages::{AskOutput, AskTask},
-    program::Asked,
-    settings::Settings,
+    program::{Asked, refusal},
     task::{NAME, read, shared},
 };
 
@@ -43,9 +42,4 @@ impl Compute for Ask {
         let of = |settings: &str| (task.clone(), shared(settings, Bytes::new()).encode());
         vec![of("problem = \"sphere\"\nalgorithm = \"own\"\nown = \"mine\"\n"), of("problem = \"sphere\"\n")]
     }
-}
-
-/// The refusal of what the person's own algorithm returned.
-pub(super) fn refusal(settings: &Settings, why: &str) -> Refusal {
-    Refusal(format!("the algorithm {}: {why}", own(&settings.own).own))
 }

@@ -264,17 +264,19 @@ impl Replica {
         }
     }
 
-    /// The task that asks a program for the next batch, if the algorithm is a program's and the batch is not there yet.
-    fn question(&self) -> Option<Task> {
-        if self.confirmation.is_some() || self.state.reached > 0 {
-            return None;
-        }
+    /// Whether the next task asks a program for the next batch.
+    fn is_asking(&self) -> bool {
+        self.confirmation.is_none() && self.state.reached == 0 && self.algorithm.is_asking()
+    }
+
+    /// The task that asks a program for the next batch.
+    fn question(&self) -> Task {
         let asked = AskTask {
             id: format!("{}-{}-{}", self.arm, self.replica, self.state.evaluations),
             timeout_ms: self.settings.timeout * 1000,
-            ..self.algorithm.question()?
+            ..self.algorithm.question()
         };
-        Some(Task::of::<Ask>(&asked).sharing(self.shared.clone()))
+        Task::of::<Ask>(&asked).sharing(self.shared.clone())
     }
 
     /// Takes the evaluations of a whole batch of the search.
@@ -505,10 +507,7 @@ impl Experiment for Replica {
     }
 
     fn tasks(&self) -> usize {
-        match self.question() {
-            Some(_) => 1,
-            None => self.batch().div_ceil(self.settings.task_candidates()),
-        }
+        if self.is_asking() { 1 } else { self.batch().div_ceil(self.settings.task_candidates()) }
     }
 
     fn has_barrier(&self) -> bool {
@@ -516,8 +515,8 @@ impl Experiment for Replica {
     }
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
-        if let Some(question) = self.question() {
-            return vec![question; tasks.len()];
+        if self.is_asking() {
+            return tasks.map(|_| self.question()).collect();
         }
         let (slice, size) = (self.settings.task_candidates(), self.batch());
         let task = |task: usize| {
@@ -531,7 +530,7 @@ impl Experiment for Replica {
     }
 
     fn absorb(&mut self, outputs: &[Bytes], history: &mut Vec<Row>) -> Result<(), String> {
-        if self.question().is_some() {
+        if self.is_asking() {
             self.algorithm.answer(checked::<Ask>(&outputs[0]));
             return Ok(());
         }

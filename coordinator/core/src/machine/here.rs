@@ -82,7 +82,8 @@ impl Coordinator {
             let (arm, work) = (open.replica.arm, open.work);
             let each_us = run.expected.us(arm, work).filter(|_| run.expected.has_computed(arm, work));
             let limit_ms = self.settings.deadline_ms(each_us);
-            let (task, output_bytes_max) = (open.encoded.clone(), run.output_bytes_max(open));
+            let (task, output_bytes_max) =
+                (open.encoded.clone(), run.output_bytes_max(open.replica, open.recomputation.is_some()));
             self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
             (self.own.computing, self.own.ended, self.own.since) = (Some(hash), false, self.now);
             return;

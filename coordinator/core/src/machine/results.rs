@@ -169,7 +169,7 @@ impl Coordinator {
         for task in open {
             let found = &self.tasks[task];
             let run = &self.runs[found.run];
-            let most = run.output_bytes_max(found);
+            let most = run.output_bytes_max(found.replica, found.recomputation.is_some());
             if bytes.len() as u64 > most {
                 let (hash, length) = (hash.short(), bytes.len());
                 return Err(format!("its output of task {hash} has {length} bytes, more than {most}"));

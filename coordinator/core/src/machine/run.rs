@@ -14,7 +14,6 @@ use super::{
     phases::{Phases, ReplicaPhase, ReplicaRecord},
     recomputations::RecomputationsDue,
     standing::Identity,
-    tasks::OpenTask,
     trouble::StoreTrouble,
 };
 use crate::{
@@ -331,12 +330,12 @@ impl Run {
         }
     }
 
-    /// The maximum size of an encoded output of a task, in bytes. While a replica has several tasks, none of them is the only one
-    /// of its round; one that recomputes an earlier output may have been.
-    pub(super) fn output_bytes_max(&self, task: &OpenTask) -> u64 {
-        let phase = self.replicas.get(&task.replica).map(|record| &record.phase);
+    /// The maximum size of an encoded output of a replica's task, in bytes. While a replica has several tasks, none of them is
+    /// the only one of its round; one that recomputes an earlier output may have been.
+    pub(super) fn output_bytes_max(&self, replica: ReplicaKey, recomputes: bool) -> u64 {
+        let phase = self.replicas.get(&replica).map(|record| &record.phase);
         let has_others = matches!(phase, Some(ReplicaPhase::Open { total, .. }) if *total > 1);
-        self.prepared.output_bytes_max(task.replica.arm, task.recomputation.is_some() || !has_others)
+        self.prepared.output_bytes_max(replica.arm, recomputes || !has_others)
     }
 
     /// Whether the run has ended, so that only a request can change it.

@@ -119,16 +119,24 @@ pub trait Algorithm: Send + Sync {
         true
     }
 
-    /// What a program must be asked before there is a next batch, if the algorithm is [a program's](Listed::ASKS). Until then the
-    /// batch counts as one candidate, which cannot be [asked for](Self::ask).
-    fn question(&self) -> Option<AskTask> {
-        None
+    /// Whether a program must be asked before there is a next batch: only if the algorithm is [a program's](Listed::ASKS). Until
+    /// then the batch counts as one candidate, which cannot be [asked for](Self::ask).
+    fn is_asking(&self) -> bool {
+        false
+    }
+
+    /// What the program is asked.
+    ///
+    /// # Panics
+    /// If it need not be [asked](Self::is_asking).
+    fn question(&self) -> AskTask {
+        panic!("only an algorithm that asks has a question");
     }
 
     /// Takes the program's [checked](check_answer) answer to the [question](Self::question).
     ///
     /// # Panics
-    /// If the algorithm has no question.
+    /// If it was not asked.
     fn answer(&mut self, _: AskOutput) {
         panic!("only an algorithm with a question gets an answer");
     }

@@ -194,18 +194,23 @@ impl Algorithm for OwnAlgorithm {
         self.batch.iter().take(self.size()).map(|candidate| (candidate.clone(), None)).collect()
     }
 
-    fn question(&self) -> Option<AskTask> {
-        (self.batch.is_empty() && self.size() > 0).then(|| AskTask {
+    fn is_asking(&self) -> bool {
+        self.batch.is_empty() && self.size() > 0
+    }
+
+    fn question(&self) -> AskTask {
+        assert!(self.is_asking(), "the program is asked only for a batch that is not there yet");
+        AskTask {
             seed: self.search.stream.text("ask").word(self.births).rng().next_u64(),
             state: self.state.clone(),
             told: self.told.iter().map(Individual::message).collect(),
             most: self.settings.batch as u64,
             ..AskTask::default()
-        })
+        }
     }
 
     fn answer(&mut self, AskOutput { state, candidates }: AskOutput) {
-        assert!(self.batch.is_empty(), "the program is asked only for a batch that is not there yet");
+        assert!(self.is_asking(), "the program is asked only for a batch that is not there yet");
         let read =
             |message| self.search.genome.candidate(message).expect("answers are checked before they are absorbed");
         self.batch = candidates.iter().map(read).collect();

@@ -23,6 +23,7 @@ use super::{
     settings::{FAILURE_BYTES_MAX, GENES_MAX, NAMES_MAX, NoiseName, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
+pub(super) use own::refusal;
 
 /// The version of the protocol.
 const PROTOCOL: u64 = 1;

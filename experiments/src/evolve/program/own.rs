@@ -17,7 +17,6 @@ use serde_json::{Map, Value, json};
 use super::{Asked, CANNED_TURNS, LINE_BYTES_MAX, number_of, shown};
 use crate::evolve::{
     algorithm::{Listed as _, OwnAlgorithm, check_answer, own},
-    ask::refusal,
     evaluation::Evaluation,
     genome::Genome,
     messages::{AskOutput, AskTask, Individual},
@@ -145,6 +144,11 @@ impl Asked<'_> {
         }
         Ok(all)
     }
+}
+
+/// The refusal of what the person's own algorithm returned.
+pub(in crate::evolve) fn refusal(settings: &Settings, why: &str) -> Refusal {
+    Refusal(format!("the algorithm {}: {why}", own(&settings.own).own))
 }
 
 /// An evaluation with drawn numbers.
