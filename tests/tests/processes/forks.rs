@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
@@ -59,7 +60,7 @@ async fn a_run_on_a_coordinator_is_forked_there() {
 async fn a_fork_on_a_coordinator_begins_with_kept_states() {
     let site = Site::new();
     let file =
-        FILE.replace("replicas = 2\n", "replicas = 2\nkeep = \"64 MiB\"\n").replace("games = 100", "games = 3000");
+        FILE.replace("replicas = 2\n", "replicas = 2\nkeep = \"64 MiB\"\n").replace("games = 100", "games = 30000");
     fs::write(site.path("table.toml"), file).expect("a file");
     let often = ["--checkpoint-interval", "10ms"];
     let mut coordinator = site.coordinator(&often);
@@ -72,8 +73,17 @@ async fn a_fork_on_a_coordinator_begins_with_kept_states() {
     };
     let (submitted, said) = evoxo(&["submit", "table.toml"]).await;
     assert!(submitted, "{said}");
+    // Without the worker, the store has time to save states from the middle of the run.
+    let moved = person.wait("table", |run| run.rounds_done >= 4).await;
+    worker.kill();
+    assert_eq!(moved.state(), RunState::Running, "the run ended before its worker was killed");
+    let start = Instant::now();
+    while site.objects("table", "kept").is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{}", coordinator.process.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let mut worker = site.worker(coordinator.address, &[]);
     let parent = person.finished("table").await;
-    assert!(!site.objects("table", "kept").is_empty());
     worker.kill();
     let fork = ["fork", "table", "--submit", "--at", "7", "--set", "penalty=50"];
     let (submitted, said) = evoxo(&fork).await;
