@@ -20,6 +20,7 @@ pub mod ternary;
 #[cfg(test)]
 mod testing;
 
+use evolve::algorithm::{AlgorithmKind, add};
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
@@ -40,4 +41,14 @@ static KINDS: [Kind; 10] = [
 #[must_use]
 pub fn registry() -> Registry {
     Registry::new(&KINDS).playing(&evoxo_games::answer::PLAY)
+}
+
+/// The same, with algorithms of another crate for the experiment [`evolve`].
+///
+/// # Panics
+/// If a name or a setting of an algorithm is taken, or if `evolve` has been used before.
+#[must_use]
+pub fn registry_with(algorithms: &'static [AlgorithmKind]) -> Registry {
+    add(algorithms);
+    registry()
 }

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import signal
 import sys
+import threading
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
 """The most bytes of a line, with its line break."""
+
+ALONE_S = 60
+"""For how many seconds the process goes on computing after its worker has gone."""
 
 
 class _Stop(Exception):
@@ -40,6 +47,7 @@ def serve(name: str, problem: Optional[Problem], channel: Channel) -> int:
         if channel.version != VERSION:
             theirs = channel.version
             raise _Stop(f"the worker uses version {theirs} of the protocol, but this package uses version {VERSION}")
+        threading.Thread(target=_end_with_worker, args=(name, channel), daemon=True).start()
         _write(channel, introduction(name, problem))
         while True:
             request = _read(channel)
@@ -52,6 +60,16 @@ def serve(name: str, problem: Optional[Problem], channel: Channel) -> int:
     except _Stop as stop:
         print(f"{name}: {stop}", file=sys.stderr)
         return 1
+
+
+def _end_with_worker(name: str, channel: Channel) -> None:
+    """Ends the process some time after its worker has gone. A function that never returns would keep it alive."""
+    poll = select.poll()
+    poll.register(channel.reader, 0)  # that the other end is closed is always reported
+    poll.poll()
+    time.sleep(ALONE_S)
+    print(f"{name}: the worker is gone, and the last answer took more than {ALONE_S} s", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _read(channel: Channel) -> Optional[Dict[str, Any]]:

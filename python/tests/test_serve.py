@@ -197,6 +197,12 @@ class Serving(unittest.TestCase):
         self.assertEqual(conversation.ask(item(1, 1)), [{"f": [2.0]}])
         self.assertEqual(conversation.end(), (0, b"", ""))
 
+    def test_an_endless_function_ends_some_time_after_its_worker(self):
+        conversation = self.talk("import evoxo._serve; evoxo._serve.ALONE_S = 0.2\n        while x[0]: pass")
+        self.assertEqual(conversation.ask(item(0, 3)), [{"f": [9.0]}])
+        conversation.send({"batch": 2, "items": [item(1, 1)]})
+        self.assert_stops(conversation, "the worker is gone, and the last answer took more than 0.2 s")
+
     def test_a_worker_that_is_gone(self):
         conversation = self.talk("pass")
         conversation.process.stdout.close()

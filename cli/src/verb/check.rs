@@ -28,7 +28,8 @@ use crate::{
 #[derive(clap::Args)]
 #[command(
     after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small \
-batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A \
+batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. \
+With a file this is done for each of its arms that gives the program other candidates or settings, until one fails. A \
 check that finds nothing is not a proof.
 
 Exit status: 0 if all values are the same; 1 if values differ, if no candidate has a value, or if the program \
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     /// Number of candidates to evaluate
     #[arg(long, value_name = "N", default_value_t = 12, allow_negative_numbers = true, value_parser = whole::<usize>(1, 10_000))]
     candidates: usize,
-    /// Print JSON: {"program", "pure", "candidates", "seconds", "differences", "failed"}
+    /// Print JSON: {"program", "arm", "pure", "candidates", "seconds", "differences", "failed"}
     #[arg(long)]
     json: bool,
 }
@@ -94,33 +95,46 @@ struct Found {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let (asks, values) = arm(arguments, registry)?;
-    let program = Checked { program: &arguments.program, asks, values };
-    let found = program.check(arguments.candidates)?;
-    let mut out = stdout();
-    let text = if arguments.json {
-        json::text(&found.json(&arguments.program.name))
-    } else {
-        found.text(&arguments.program.name)
+    let (asks, arms) = arms(arguments, registry)?;
+    let program = |values| Checked { program: &arguments.program, asks, values };
+    let (first, others) = arms.split_first().expect("an arm asks the program");
+    let (mut arm, mut found) = (&first.0, program(&first.1).check(arguments.candidates)?);
+    let mut checked = vec![found.expected.clone()];
+    for (name, values) in others {
+        if !found.is_good() {
+            break;
+        }
+        // Most arms differ in what the program never sees.
+        let program = program(values);
+        if !checked.contains(&program.once(arguments.candidates)?) {
+            (arm, found) = (name, program.check(arguments.candidates)?);
+            checked.push(found.expected.clone());
+        }
+    }
+    let name = &arguments.program.name;
+    let text = match (arguments.json, checked.len()) {
+        (true, _) => json::text(&found.json(name, arm)),
+        (false, 1) => found.text(name, ""),
+        (false, arms) if found.is_good() => found.text(name, &format!(" of each of {arms} arms")),
+        (false, _) => found.text(name, &format!(" in arm \"{arm}\"")),
     };
-    write!(out, "{text}")?;
-    Ok(if found.differences().is_empty() && !found.has_no_value() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    write!(stdout(), "{text}")?;
+    Ok(if found.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The settings of an arm that asks the program: from the file, or from the program alone.
-fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Values)> {
+/// The arms that ask the program, by name: from the file, or one from the program alone.
+fn arms(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Vec<(String, Values)>)> {
     stop::with_programs()?;
     let program = &arguments.program;
     if let Some(file) = &arguments.file {
         let config = Experiment::of(file.clone(), program.clone()).read(registry)?;
-        let asked =
-            |asks: &Asks, values: &Values| (asks.program)(values).is_some_and(|asked| asked.name == program.name);
-        let found =
-            config.kind.asks.and_then(|asks| Some((asks, config.arms.iter().find(|arm| asked(&asks, &arm.settings))?)));
-        let (asks, arm) = found.ok_or_else(|| {
-            usage(format!("{} does not ask a program {}: give a file that does", file.display(), program.name))
-        })?;
-        return Ok((asks, arm.settings.clone()));
+        let refusal =
+            || usage(format!("{} does not ask a program {}: give a file that does", file.display(), program.name));
+        let asks = config.kind.asks.ok_or_else(refusal)?;
+        let asked = |values: &Values| (asks.program)(values).is_some_and(|asked| asked.name == program.name);
+        let arms = config.arms.into_iter().filter(|arm| asked(&arm.settings)).map(|arm| (arm.name, arm.settings));
+        let arms: Vec<(String, Values)> = arms.collect();
+        return if arms.is_empty() { Err(refusal()) } else { Ok((asks, arms)) };
     }
     let asks = registry.kinds().iter().find_map(|kind| kind.asks);
     let asks = asks.ok_or_else(|| usage("no kind of experiment of this build asks programs"))?;
@@ -128,17 +142,23 @@ fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Valu
     let mut processes = Processes::new(Arc::from([program.clone()]));
     let ask = || (asks.settings)(&values, &mut processes);
     let said = with_notice(std::slice::from_ref(program), ask).map_err(|why| anyhow!(why.to_string()))?;
-    Ok((asks, said.iter().fold(values, |values, (name, text)| values.with(name, text))))
+    Ok((asks, vec![("main".into(), said.iter().fold(values, |values, (name, text)| values.with(name, text)))]))
 }
 
 /// The program that is being checked.
 struct Checked<'a> {
     program: &'a Program,
     asks: Asks,
-    values: Values,
+    values: &'a Values,
 }
 
 impl Checked<'_> {
+    /// The answers to candidates that are asked for once.
+    fn once(&self, count: usize) -> anyhow::Result<Vec<Answer>> {
+        let all: Vec<usize> = (0..count).collect();
+        self.ask(&mut self.processes(HASH_SEED), all.chunks(count))
+    }
+
     fn check(&self, count: usize) -> anyhow::Result<Found> {
         let began = Instant::now();
         let (forward, backward): (Vec<usize>, Vec<usize>) = ((0..count).collect(), (0..count).rev().collect());
@@ -182,7 +202,7 @@ impl Checked<'_> {
     ) -> anyhow::Result<Vec<Answer>> {
         let mut answers = Vec::new();
         for batch in batches {
-            let said = (self.asks.answers)(&self.values, batch, processes).map_err(|why| anyhow!(why.to_string()))?;
+            let said = (self.asks.answers)(self.values, batch, processes).map_err(|why| anyhow!(why.to_string()))?;
             answers.extend(batch.iter().copied().zip(said));
         }
         answers.sort_by_key(|(number, _)| *number);
@@ -199,12 +219,18 @@ impl Found {
         self.runs.iter().map(|run| (run, differing(run))).filter(|(_, numbers)| !numbers.is_empty()).collect()
     }
 
+    /// Whether something can be evolved with the program.
+    fn is_good(&self) -> bool {
+        self.differences().is_empty() && !self.has_no_value()
+    }
+
     /// Whether every candidate failed, for example because its value is NaN.
     fn has_no_value(&self) -> bool {
         self.expected.iter().all(|answer| answer.said.is_err())
     }
 
-    fn text(&self, name: &str) -> String {
+    /// The findings in words. `arms` says to what the last sentence applies, if there are several arms.
+    fn text(&self, name: &str, arms: &str) -> String {
         let (mut lines, differences) = (Vec::new(), self.differences());
         for (run, numbers) in &differences {
             let (first, (way, why)) = (numbers[0], run.way);
@@ -222,13 +248,13 @@ impl Found {
         lines.push(match differences.is_empty() {
             _ if self.has_no_value() => {
                 format!(
-                    "{name} has no value for any of the {} candidates: nothing can be evolved with it",
+                    "{name} has no value for any of the {} candidates{arms}: nothing can be evolved with it",
                     self.expected.len()
                 )
             }
-            false => format!("{name} is not pure: its values must follow from the genes and the seed alone"),
+            false => format!("{name} is not pure{arms}: its values must follow from the genes and the seed alone"),
             true => format!(
-                "{name} is pure as far as {} candidates show; one candidate takes {}",
+                "{name} is pure as far as {} candidates{arms} show; one candidate takes {}",
                 self.expected.len(),
                 duration(self.seconds)
             ),
@@ -236,7 +262,7 @@ impl Found {
         lines.join("\n") + "\n"
     }
 
-    fn json(&self, name: &str) -> Value {
+    fn json(&self, name: &str, arm: &str) -> Value {
         let differences = self.differences();
         let difference = |(run, numbers): &(&Run, Vec<usize>)| {
             let (way, why) = run.way;
@@ -252,6 +278,7 @@ impl Found {
             |(number, answer): (usize, &Answer)| Some(json!({"candidate": number, "why": answer.said.as_ref().err()?}));
         json!({
             "program": name,
+            "arm": arm,
             "pure": differences.is_empty(),
             "candidates": self.expected.len(),
             "seconds": self.seconds,

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 
 /// Parses a choice from its word.
 fn word<C: Choice>(text: &str) -> Result<C, String> {
-    let words: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
+    let words: Vec<&str> = C::choices().iter().map(|(word, _)| *word).collect();
     if words.contains(&text) { Ok(C::of(text)) } else { Err(format!("give {}", words.join(" or "))) }
 }
 

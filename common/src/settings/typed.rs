@@ -36,7 +36,8 @@ impl<S: Typed> Typed for WithText<S> {
 /// A setting that is one of several words. [`choice!`](crate::choice!) declares such settings.
 pub trait Choice: Sized {
     /// The words, each with its meaning.
-    const CHOICES: &'static [(&'static str, &'static str)];
+    #[must_use]
+    fn choices() -> &'static [(&'static str, &'static str)];
 
     /// The choice with this word.
     ///
@@ -336,7 +337,7 @@ macro_rules! settings {
         $crate::settings::Shape::Decimal { min: $min, max: $max, places: $crate::settings::PLACES_FLOAT }
     };
     (@shape $type:ty, choice($default:expr)) => {
-        $crate::settings::Shape::Choice(<$type as $crate::settings::Choice>::CHOICES)
+        $crate::settings::Shape::Choice(<$type as $crate::settings::Choice>::choices())
     };
     (@shape $type:ty, text($bytes_max:expr, $default:expr)) => {
         $crate::settings::Shape::Text { bytes_max: $bytes_max }
@@ -374,7 +375,9 @@ macro_rules! choice {
         }
 
         impl $crate::settings::Choice for $choice {
-            const CHOICES: &'static [(&'static str, &'static str)] = &[ $( ($word, concat!($($doc),+)), )+ ];
+            fn choices() -> &'static [(&'static str, &'static str)] {
+                &[ $( ($word, concat!($($doc),+)), )+ ]
+            }
 
             fn of(word: &str) -> Self {
                 match word {

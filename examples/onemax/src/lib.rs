@@ -1,7 +1,17 @@
 //! Experiment `onemax`: strings of bits evolve until all bits are ones. CONTRIBUTING.md in evoxo's repository explains each
-//! part.
+//! part. [`one_plus_one`] is an algorithm for evoxo's experiment `evolve`.
 
-use evoxo_common::prelude::*;
+mod one_plus_one;
+
+use evoxo_common::{experiment::Registry, prelude::*};
+
+pub use one_plus_one::ONE_PLUS_ONE;
+
+/// Everything that evoxo has, with this experiment and this algorithm.
+#[must_use]
+pub fn registry() -> Registry {
+    evoxo_experiments::registry_with(&[ONE_PLUS_ONE]).with(&[KIND])
+}
 
 /// The experiment as a value.
 pub const KIND: Kind = Kind::of::<OneMax>();

@@ -1,5 +1,6 @@
-//! The command-line tool with one additional experiment: `onemax run onemax.toml`, and every other verb of `evoxo`.
+//! The command-line tool with one more experiment and one more algorithm: `onemax run onemax.toml`, `onemax run rastrigin.toml`,
+//! and every other verb of `evoxo`.
 
 fn main() -> std::process::ExitCode {
-    evoxo::main(&evoxo_experiments::registry().with(&[onemax::KIND]))
+    evoxo::main(&onemax::registry())
 }

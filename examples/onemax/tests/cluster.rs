@@ -1,5 +1,5 @@
-//! Tests the example on a cluster of real processes, with `kill -9` on both sides, and with a worker that does not know the
-//! experiment.
+//! Tests the example on a cluster of real processes, with `kill -9` on both sides, and with a worker that knows neither the
+//! experiment nor the algorithm.
 
 use std::process::Command;
 
@@ -32,9 +32,34 @@ async fn a_cluster_computes_what_one_thread_computes() {
         coordinator = site.coordinator_on(&address, &[]);
         workers[0] = site.worker(coordinator.address, &[]);
     }
-    let registry = evoxo_experiments::registry().with(&[onemax::KIND]);
-    assert_eq!(person.finished("bits").await.digest, promises::check(&registry, BITS));
+    assert_eq!(person.finished("bits").await.digest, promises::check(&onemax::registry(), BITS));
     let stock = person.worker("stock").await;
     assert!(stock.kinds.contains(&"dispatch".into()) && !stock.kinds.contains(&"onemax".into()), "{stock:?}");
     assert_eq!((stock.tasks_assigned, stock.tasks_done), (0, 0));
+}
+
+const SEARCH: &str = "experiment = \"evolve\"\nreplicas = 3\n[settings]\nproblem = \"rastrigin\"\nlength = 4\n\
+                      evaluations = 3000\n[arms.one]\nalgorithm = \"one-plus-one\"\nfirst_step = 0.2\n\
+                      [arms.cma]\nalgorithm = \"cma-es\"\nfirst_step = 0.1\n";
+
+/// Candidates come with their tasks, so evoxo's own workers compute the searches of an algorithm that only the coordinator has.
+#[tokio::test]
+async fn workers_need_not_know_the_algorithm() {
+    let stock = std::env::var("EVOXO_WORKER").expect("EVOXO_WORKER must be the path of evoxo's own evoxo-worker");
+    let site = Site::of_tool(env!("CARGO_BIN_EXE_onemax"));
+    let mut coordinator = site.coordinator(&[]);
+    let address = coordinator.address.to_string();
+    let mut person = Person::of(coordinator.address);
+    person.submit("search", SEARCH).await;
+    let start = |name| site.start(name, Command::new(&stock).args(["--coordinator", &address, "--name", name]));
+    let mut workers = ["one", "two"].map(start);
+    let run = person.wait("search", |run| run.rounds_done >= 1000).await;
+    assert!(run.rounds_done < run.rounds_total, "nothing is left to interrupt");
+    workers[0].kill();
+    coordinator.process.kill();
+    coordinator = site.coordinator_on(&address, &[]);
+    let finished = person.finished("search").await;
+    assert_eq!(finished.digest, promises::check(&onemax::registry(), &finished.config));
+    assert!(person.worker("two").await.tasks_done > 0);
+    drop(coordinator);
 }

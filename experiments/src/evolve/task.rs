@@ -11,7 +11,7 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    algorithm::{ALGORITHMS, AlgorithmKind, Made, having},
+    algorithm::{ALGORITHMS, AlgorithmKind, BASELINE, Made, SETTING, added, having},
     genome::{Candidate, Genome},
     messages::{EvaluateOutput, EvaluateTask, Evaluation, Item, Shared, Steps},
     notation::Notation,
@@ -102,11 +102,20 @@ fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
 }
 
 /// What the tasks of a batch share: these settings as text, without those that only the search needs, and the module if there
-/// is one.
+/// is one. An algorithm of another crate is named as [`BASELINE`], so workers need not have it: candidates come with the task.
 pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
-    let needed = |line: &&str| !["module = ", "start = ", "recall = "].iter().any(|name| line.starts_with(name));
-    let of_task = settings.lines().filter(needed).map(|line| line.to_owned() + "\n");
-    Shared { settings: of_task.collect(), module, steps: None }
+    let chosen = |kind: &AlgorithmKind| format!("{SETTING} = \"{}\"", kind.name);
+    let is_added = settings.lines().any(|line| added().iter().any(|kind| line == chosen(kind)));
+    let foreign = added().iter().flat_map(|kind| kind.parts).flat_map(|part| part.schema.fields());
+    let foreign: Vec<&str> = foreign.map(|field| field.name).collect();
+    let of_task = |line: &str| match line.split_once(" = ").map_or(line, |(name, _)| name) {
+        "module" | "start" | "recall" => None,
+        // The baseline has its own limit.
+        "population" if is_added => None,
+        SETTING if is_added => Some(chosen(BASELINE) + "\n"),
+        name => (!foreign.contains(&name)).then(|| format!("{line}\n")),
+    };
+    Shared { settings: settings.lines().filter_map(of_task).collect(), module, steps: None }
 }
 
 impl Shared {

@@ -69,7 +69,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
 /// The choice named by the text of a key.
 fn word<C: Choice>(entries: &Entries, key: &str) -> Result<Option<C>, String> {
     let Some(value) = entries.get(key) else { return Ok(None) };
-    let names: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
+    let names: Vec<&str> = C::choices().iter().map(|(word, _)| *word).collect();
     match value.as_str().filter(|word| names.contains(word)) {
         Some(word) => Ok(Some(C::of(word))),
         None => Err(format!("the card's {key} is {}, not one of {}", brief(value), names.join(", "))),

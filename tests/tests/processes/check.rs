@@ -78,6 +78,31 @@ fn pure_programs_pass_and_each_impurity_is_named() {
 }
 
 /// Each worker checks the program too, and would refuse it. Without the check the run would wait forever.
+/// Arms that give the program the same candidates are checked once, and every other one too.
+#[test]
+fn every_arm_of_a_file_is_checked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("rosen.toml");
+    let arm = |name: &str, high: u32| {
+        format!("[arms.{name}]\n[[arms.{name}.genome]]\nname = \"x\"\nlength = 30\nlow = -5\nhigh = {high}\n")
+    };
+    let arms = arm("near", 5) + &arm("again", 5) + &arm("wide", 9);
+    fs::write(&file, format!("experiment = \"evolve\"\n[settings]\nproblem = \"program:rosen\"\n{arms}")).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let pure = compiled(directory.path(), "pure", COST, COST);
+    let (status, said) = check(&["--program", &pure, file]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.starts_with("rosen is pure as far as 12 candidates of each of 2 arms show; "), "{said}");
+    let kept = "static double kept = 0;\n    double cost = x[0] > 5 ? kept++ : 0;\n    int i;";
+    let kept = compiled(directory.path(), "kept", COST, kept);
+    let (status, said) = check(&["--program", &kept, file]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("rosen is not pure in arm \"wide\": its values must follow"), "{said}");
+    let (_, told) = check(&["--program", &kept, file, "--json"]);
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!((&told["arm"], &told["pure"]), (&Value::from("wide"), &Value::from(false)), "{told}");
+}
+
 #[test]
 fn programs_that_differ_between_processes_are_rejected() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,6 @@
 //! An algorithm as a value: everything that the rest of `evolve` needs to know about it. The file of an algorithm implements
-//! [`Listed`], and the table [`ALGORITHMS`](super::ALGORITHMS) has a line for it. No other code names an algorithm.
+//! [`Listed`], and the table [`ALGORITHMS`](super::ALGORITHMS) has a line for it. No other code names an algorithm. An algorithm
+//! of another crate does the same, and its program [adds](super::add) it.
 
 use evoxo_common::{
     rng::Stream,
@@ -151,7 +152,8 @@ pub struct Part {
 
 impl Part {
     /// The whole group.
-    pub(super) const fn of(schema: &'static Schema) -> Self {
+    #[must_use]
+    pub const fn of(schema: &'static Schema) -> Self {
         Self { schema, except: &[], elsewhere: |_, _| Ok(()) }
     }
 

@@ -48,14 +48,14 @@ pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use random::{Random, Settings as RandomSettings};
-pub use table::{SETTINGS, having, listed};
+pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed};
 pub use windowed::{Steady, WINDOW_MAX, Windowed};
 
 /// The algorithm that all others must beat.
 pub const BASELINE: &AlgorithmKind = &AlgorithmKind::of::<Random>();
 
-/// The algorithms that an experiment file can choose, in the order in which they are shown. A new one goes last, and its
-/// settings have the scope `addition`, so that configurations keep their hashes.
+/// The algorithms that come with evoxo, in the order in which they are shown. A new one goes last, and its settings have the
+/// scope `addition`, so that configurations keep their hashes.
 pub const ALGORITHMS: &[&AlgorithmKind] = &[
     BASELINE,
     &AlgorithmKind::of::<Ga>(),
@@ -201,12 +201,14 @@ pub struct Search {
 
 impl Search {
     /// The random numbers of a candidate, by its number in the whole search.
-    fn birth(&self, number: u64) -> Generator {
+    #[must_use]
+    pub fn birth(&self, number: u64) -> Generator {
         self.stream.text("birth").word(number).rng()
     }
 
     /// A candidate of the first population, by its number in the whole search.
-    fn first(&self, number: u64) -> Candidate {
+    #[must_use]
+    pub fn first(&self, number: u64) -> Candidate {
         match self.start.get(number as usize) {
             Some(candidate) => candidate.clone(),
             None => self.genome.random(&mut self.birth(number)),
@@ -214,12 +216,16 @@ impl Search {
     }
 
     /// The size of the next batch: `size`, or the evaluations left after `births` if they are fewer.
-    fn batch(&self, size: usize, births: u64) -> usize {
+    #[must_use]
+    pub fn batch(&self, size: usize, births: u64) -> usize {
         self.evaluations.saturating_sub(births).min(size as u64) as usize
     }
 
     /// Checks the number of births of a saved state.
-    fn check_births(&self, births: u64) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// If the search has fewer evaluations.
+    pub fn check_births(&self, births: u64) -> Result<(), String> {
         match births <= self.evaluations {
             true => Ok(()),
             false => Err(format!("the state has {births} evaluations, but the search has only {}", self.evaluations)),

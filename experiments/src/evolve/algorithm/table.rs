@@ -1,13 +1,72 @@
 //! What follows from the table of algorithms: their settings, their checks, and the choices of the setting `algorithm`.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use evoxo_common::settings::{Choice, Condition, Field, Schema, Values};
+use evoxo_common::settings::{Choice, Condition, Field, Schema, Scope, Values};
 
 use super::{ALGORITHMS, AlgorithmKind, Given, Part, Wrong};
 
 /// The setting that chooses an algorithm.
-const SETTING: &str = "algorithm";
+pub const SETTING: &str = "algorithm";
+
+/// The algorithms of this program. They are data of the program, like its kinds of experiments, and never change.
+static TABLE: OnceLock<Vec<&'static AlgorithmKind>> = OnceLock::new();
+
+/// The algorithms that an experiment file can choose: evoxo's own, and after them those that were [added](add).
+#[must_use]
+pub fn algorithms() -> &'static [&'static AlgorithmKind] {
+    TABLE.get_or_init(|| ALGORITHMS.to_vec())
+}
+
+/// The algorithms that come from another crate.
+#[must_use]
+pub fn added() -> &'static [&'static AlgorithmKind] {
+    &algorithms()[ALGORITHMS.len()..]
+}
+
+/// Adds algorithms of another crate. It is done once, before anything else reads the table.
+///
+/// # Panics
+/// If an algorithm does not fit into the table (the sentence says why), or if the table has been read.
+pub fn add(more: &'static [AlgorithmKind]) {
+    let all = joined(more).unwrap_or_else(|why| panic!("{why}"));
+    let table = TABLE.get_or_init(|| all.clone());
+    assert!(*table == all, "algorithms are added once, before anything else of `evolve` is used");
+}
+
+/// The table with these algorithms at its end.
+///
+/// # Errors
+/// Why it would change the configurations or the tasks of others.
+fn joined(more: &'static [AlgorithmKind]) -> Result<Vec<&'static AlgorithmKind>, String> {
+    let mut all = ALGORITHMS.to_vec();
+    for kind in more {
+        let name = kind.name;
+        if all.contains(&kind) {
+            return Err(format!("there are two algorithms with the name {name:?}: give yours another one"));
+        }
+        if kind.made.is_some() || kind.asks {
+            return Err(format!("{name}: only evoxo's own algorithms make candidates in tasks, or ask programs"));
+        }
+        for (part, field) in
+            kind.parts.iter().flat_map(|part| part.schema.fields().iter().map(move |field| (part, field)))
+        {
+            let is_taken = |other: &&Part| other.schema.fields().iter().any(|its| its.name == field.name);
+            let others = |kinds: &[&'static AlgorithmKind]| kinds.iter().flat_map(|kind| kind.parts).find(is_taken);
+            let (own, more) = all.split_at(ALGORITHMS.len());
+            if others(own).is_some() || others(more).is_some_and(|other| !other.is_like(part)) {
+                let sentence = "another algorithm has a setting with this name";
+                return Err(format!("{name}: {sentence}: rename {:?}", field.name));
+            }
+            if field.scope != Scope::Addition {
+                let sentence = "would be part of the hash of every configuration: declare it as an addition";
+                return Err(format!("{name}: the setting {:?} {sentence}", field.name));
+            }
+        }
+        all.push(kind);
+    }
+    Ok(all)
+}
 
 /// The settings of all algorithms. Each applies only to the algorithms that have it.
 pub static SETTINGS: Schema = Schema {
@@ -33,7 +92,7 @@ fn fields() -> Vec<Field> {
 
 /// The settings of all algorithms, with each group once.
 fn parts() -> impl Iterator<Item = &'static Part> {
-    let all = || ALGORITHMS.iter().flat_map(|kind| kind.parts);
+    let all = || algorithms().iter().flat_map(|kind| kind.parts);
     all()
         .enumerate()
         .filter(move |(place, part)| !all().take(*place).any(|other| other.is_like(part)))
@@ -43,7 +102,7 @@ fn parts() -> impl Iterator<Item = &'static Part> {
 /// The names of the algorithms for which `holds` is true.
 #[must_use]
 pub fn having(holds: impl Fn(&AlgorithmKind) -> bool) -> Vec<&'static str> {
-    ALGORITHMS.iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect()
+    algorithms().iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect()
 }
 
 /// Names as in a sentence: "a, b and c".
@@ -89,22 +148,77 @@ impl AlgorithmKind {
 }
 
 impl Choice for &'static AlgorithmKind {
-    const CHOICES: &'static [(&'static str, &'static str)] = &{
-        let mut choices = [("", ""); ALGORITHMS.len()];
-        let mut place = 0;
-        while place < choices.len() {
-            choices[place] = (ALGORITHMS[place].name, ALGORITHMS[place].doc);
-            place += 1;
-        }
-        choices
-    };
+    fn choices() -> &'static [(&'static str, &'static str)] {
+        static CHOICES: LazyLock<Vec<(&str, &str)>> =
+            LazyLock::new(|| algorithms().iter().map(|kind| (kind.name, kind.doc)).collect());
+        &CHOICES
+    }
 
     fn of(word: &str) -> Self {
-        let found = ALGORITHMS.iter().find(|kind| kind.name == word);
+        let found = algorithms().iter().find(|kind| kind.name == word);
         found.unwrap_or_else(|| panic!("there is no algorithm {word:?}"))
     }
 
     fn word(&self) -> &'static str {
         self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_common::settings;
+
+    use super::{
+        super::{Cma, Listed as _, OpenAiEs, Random},
+        *,
+    };
+
+    settings! {
+        /// Settings of an algorithm from outside.
+        struct Own, names Name, schema OWN {
+            /// It may be added.
+            patience: u32 = addition whole(1, 9, "3"),
+        }
+    }
+
+    settings! {
+        /// Settings that would change the hashes of all configurations.
+        struct Wide, names WideName, schema WIDE {
+            /// It may not be added.
+            patience: u32 = whole(1, 9, "3"),
+        }
+    }
+
+    settings! {
+        /// Settings with a name that is taken.
+        struct Taken, names TakenName, schema TAKEN {
+            /// cma-mae has it.
+            emitters: u32 = addition whole(1, 9, "3"),
+        }
+    }
+
+    const OTHER: AlgorithmKind =
+        AlgorithmKind { name: "other", parts: &[Part::of(&OWN)], ..AlgorithmKind::of::<Random>() };
+
+    #[test]
+    fn an_added_algorithm_changes_nothing_for_others() {
+        static TWO: [AlgorithmKind; 2] = [OTHER, AlgorithmKind { name: "another", ..OTHER }];
+        let all = joined(&TWO).unwrap();
+        assert_eq!((&all[..ALGORITHMS.len()], all.len()), (ALGORITHMS, ALGORITHMS.len() + 2));
+
+        let refused = |more: &'static [AlgorithmKind], sentence: &str| {
+            let why = joined(more).unwrap_err();
+            assert!(why.contains(sentence), "{why}");
+        };
+        refused(&[AlgorithmKind::of::<Random>()], "two algorithms with the name \"random\"");
+        refused(&[OTHER, OTHER], "two algorithms with the name \"other\"");
+        const OES: AlgorithmKind = AlgorithmKind { made: OpenAiEs::MADE, ..OTHER };
+        refused(&[OES], "only evoxo's own algorithms make candidates in tasks");
+        refused(&[AlgorithmKind { asks: true, ..OTHER }], "or ask programs");
+        refused(&[AlgorithmKind { parts: Cma::PARTS, ..OTHER }], "has a setting with this name: rename \"sigma\"");
+        refused(&[AlgorithmKind { parts: &[Part::of(&TAKEN)], ..OTHER }], "rename \"emitters\"");
+        refused(&[AlgorithmKind { parts: &[Part::of(&WIDE)], ..OTHER }], "\"patience\" would be part of the hash");
+        const WIDE_TOO: AlgorithmKind = AlgorithmKind { name: "wide", parts: &[Part::of(&TAKEN)], ..OTHER };
+        refused(&[OTHER, WIDE_TOO], "rename \"emitters\"");
     }
 }
