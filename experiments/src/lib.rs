@@ -20,7 +20,7 @@ pub mod ternary;
 #[cfg(test)]
 mod testing;
 
-use evolve::algorithm::{AlgorithmKind, add};
+use evolve::algorithm::AlgorithmKind;
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
@@ -49,6 +49,6 @@ pub fn registry() -> Registry {
 /// If a name or a setting of an algorithm is taken, or if `evolve` has been used before.
 #[must_use]
 pub fn registry_with(algorithms: &'static [AlgorithmKind]) -> Registry {
-    add(algorithms);
+    evolve::add(algorithms);
     registry()
 }

@@ -65,11 +65,14 @@ def serve(name: str, problem: Optional[Problem], channel: Channel) -> int:
 def _end_with_worker(name: str, channel: Channel) -> None:
     """Ends the process some time after its worker has gone. A function that never returns would keep it alive."""
     poll = select.poll()
-    poll.register(channel.reader, 0)  # that the other end is closed is always reported
-    poll.poll()
+    poll.register(channel.reader, select.POLLHUP)
+    while not any(event & select.POLLHUP for _, event in poll.poll()):
+        pass
     time.sleep(ALONE_S)
-    print(f"{name}: the worker is gone, and the last answer took more than {ALONE_S} s", file=sys.stderr, flush=True)
-    os._exit(1)
+    try:
+        print(f"{name}: the worker is gone, and the last answer took more than {ALONE_S} s", file=sys.stderr, flush=True)
+    finally:  # Standard error is closed too if the worker has read it.
+        os._exit(1)
 
 
 def _read(channel: Channel) -> Optional[Dict[str, Any]]:

@@ -50,11 +50,11 @@ def item(*genes, candidate="main-0-0", part="x", seed="8f3a00c1d2e3f405"):
 class Conversation:
     """A program, started as a worker starts it. It ends with its `with` block."""
 
-    def __init__(self, command, version="1"):
+    def __init__(self, command, version="1", errors=None):
         self._errors = tempfile.TemporaryFile()
-        pipe = subprocess.PIPE
+        pipe, errors = subprocess.PIPE, errors or self._errors
         self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=self._errors, env=environment(EVOXO_PROTOCOL=version)
+            command, stdin=pipe, stdout=pipe, stderr=errors, env=environment(EVOXO_PROTOCOL=version)
         )
         # If a program hangs, killing it lets its test read the end of the file and fail.
         self._deadline = threading.Timer(PATIENCE, self.process.kill)
@@ -66,8 +66,10 @@ class Conversation:
     def __exit__(self, *_):
         self._deadline.cancel()
         self.process.kill()
-        self.process.communicate()
-        self._errors.close()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr, self._errors):
+            if pipe is not None:
+                pipe.close()
 
     def send(self, line):
         """Sends a request, or a raw line."""

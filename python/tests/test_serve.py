@@ -1,6 +1,7 @@
 """The protocol, with programs as real processes."""
 
 import signal
+import subprocess
 import tempfile
 import unittest
 
@@ -202,6 +203,15 @@ class Serving(unittest.TestCase):
         self.assertEqual(conversation.ask(item(0, 3)), [{"f": [9.0]}])
         conversation.send({"batch": 2, "items": [item(1, 1)]})
         self.assert_stops(conversation, "the worker is gone, and the last answer took more than 0.2 s")
+
+    def test_an_endless_function_ends_although_nobody_reads_its_errors(self):
+        text = SPHERE.replace("{body}", "import evoxo._serve; evoxo._serve.ALONE_S = 0.2\n        while True: pass")
+        conversation = self.program(text, errors=subprocess.PIPE)
+        conversation.receive()
+        conversation.send({"batch": 1, "items": [item(1, 1)]})
+        for pipe in (conversation.process.stdin, conversation.process.stdout, conversation.process.stderr):
+            pipe.close()
+        self.assertEqual(conversation.process.wait(PATIENCE), 1)
 
     def test_a_worker_that_is_gone(self):
         conversation = self.talk("pass")

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use evoxo_common::{
     experiment::{Answer, Asks, Registry},
     settings::Values,
@@ -29,7 +29,7 @@ use crate::{
 #[command(
     after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small \
 batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. \
-With a file this is done for each of its arms that gives the program other candidates or settings, until one fails. A \
+With a file this is done for each arm that asks the program something different, until one fails. A \
 check that finds nothing is not a proof.
 
 Exit status: 0 if all values are the same; 1 if values differ, if no candidate has a value, or if the program \
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The program, for example rosen="python3 rosen.py"
     #[arg(long, value_name = "NAME=COMMAND")]
     program: Program,
-    /// An experiment file that asks the program, if the program does not declare its genome
+    /// An experiment file that asks the program: needed if the program does not declare its genome, or has an algorithm
     file: Option<PathBuf>,
     /// Number of candidates to evaluate
     #[arg(long, value_name = "N", default_value_t = 12, allow_negative_numbers = true, value_parser = whole::<usize>(1, 10_000))]
@@ -96,28 +96,36 @@ struct Found {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let (asks, arms) = arms(arguments, registry)?;
-    let program = |values| Checked { program: &arguments.program, asks, values };
-    let (first, others) = arms.split_first().expect("an arm asks the program");
-    let (mut arm, mut found) = (&first.0, program(&first.1).check(arguments.candidates)?);
-    let mut checked = vec![found.expected.clone()];
-    for (name, values) in others {
-        if !found.is_good() {
-            break;
-        }
-        // Most arms differ in what the program never sees.
-        let program = program(values);
-        if !checked.contains(&program.once(arguments.candidates)?) {
-            (arm, found) = (name, program.check(arguments.candidates)?);
-            checked.push(found.expected.clone());
+    // Most arms differ in what the program never sees.
+    let mut different: Vec<(String, &(String, Values))> = Vec::new();
+    for arm in &arms {
+        let questions = (asks.questions)(&arm.1);
+        if different.iter().all(|(other, _)| *other != questions) {
+            different.push((questions, arm));
         }
     }
+    let mut checked = None;
+    for (_, (arm, values)) in &different {
+        let program = Checked { program: &arguments.program, asks, values };
+        let found = match (program.check(arguments.candidates), arms.len()) {
+            (found, 1) => found?,
+            (found, _) => found.with_context(|| format!("arm \"{arm}\""))?,
+        };
+        let is_good = found.is_good();
+        checked = Some((arm, found));
+        if !is_good {
+            break;
+        }
+    }
+    let (arm, found) = checked.expect("an arm asks the program");
     let name = &arguments.program.name;
-    let text = match (arguments.json, checked.len()) {
-        (true, _) => json::text(&found.json(name, arm)),
-        (false, 1) => found.text(name, ""),
-        (false, arms) if found.is_good() => found.text(name, &format!(" of each of {arms} arms")),
-        (false, _) => found.text(name, &format!(" in arm \"{arm}\"")),
+    let place = match (found.is_good(), different.len()) {
+        _ if arms.len() == 1 => String::new(),
+        (false, _) => format!(" in arm \"{arm}\""),
+        (true, 1) => format!(" (the same in all {} arms)", arms.len()),
+        (true, several) => format!(" of each arm ({several} of {} are different)", arms.len()),
     };
+    let text = if arguments.json { json::text(&found.json(name, arm)) } else { found.text(name, &place) };
     write!(stdout(), "{text}")?;
     Ok(if found.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -153,12 +161,6 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    /// The answers to candidates that are asked for once.
-    fn once(&self, count: usize) -> anyhow::Result<Vec<Answer>> {
-        let all: Vec<usize> = (0..count).collect();
-        self.ask(&mut self.processes(HASH_SEED), all.chunks(count))
-    }
-
     fn check(&self, count: usize) -> anyhow::Result<Found> {
         let began = Instant::now();
         let (forward, backward): (Vec<usize>, Vec<usize>) = ((0..count).collect(), (0..count).rev().collect());
@@ -278,6 +280,7 @@ impl Found {
             |(number, answer): (usize, &Answer)| Some(json!({"candidate": number, "why": answer.said.as_ref().err()?}));
         json!({
             "program": name,
+            // The one that failed, or the last one.
             "arm": arm,
             "pure": differences.is_empty(),
             "candidates": self.expected.len(),

@@ -159,6 +159,8 @@ pub struct Asks {
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
     /// The settings of an arm that asks the program of this name, before those that the program supplies are filled in.
     pub arm: fn(&str) -> Values,
+    /// What a check asks an arm's program, as a text: arms with equal texts are checked once.
+    pub questions: fn(&Values) -> String,
     /// Asks an arm's program about some of a check's fixed candidates, in one batch and in this order. Candidates are given
     /// by their numbers from 0. A correct program always gives the same answers.
     pub answers: fn(&Values, &[usize], &mut dyn Programs) -> Answers,

@@ -1,17 +1,9 @@
 //! Experiment `onemax`: strings of bits evolve until all bits are ones. CONTRIBUTING.md in evoxo's repository explains each
 //! part. [`one_plus_one`] is an algorithm for evoxo's experiment `evolve`.
 
-mod one_plus_one;
+pub mod one_plus_one;
 
-use evoxo_common::{experiment::Registry, prelude::*};
-
-pub use one_plus_one::ONE_PLUS_ONE;
-
-/// Everything that evoxo has, with this experiment and this algorithm.
-#[must_use]
-pub fn registry() -> Registry {
-    evoxo_experiments::registry_with(&[ONE_PLUS_ONE]).with(&[KIND])
-}
+use evoxo_common::prelude::*;
 
 /// The experiment as a value.
 pub const KIND: Kind = Kind::of::<OneMax>();
@@ -98,9 +90,15 @@ impl Experiment for OneMax {
     fn demand(settings: &Settings) -> Demand {
         // In a message, a string has a byte for each bit and at most four more.
         let bytes = |strings: usize| (48 + strings * (settings.length + 4)) as u64;
-        let (tasks, rows) = (settings.population as u64, settings.generations.into());
-        let (task_bytes, state_bytes) = (bytes(1), bytes(settings.population));
-        Demand { tasks, task_bytes, output_bytes: 8, state_bytes, rows, ..Demand::default() }
+        let (tasks, task_bytes, state_bytes) = (settings.population as u64, bytes(1), bytes(settings.population));
+        Demand {
+            tasks,
+            task_bytes,
+            output_bytes: 8,
+            state_bytes,
+            rows: settings.generations.into(),
+            ..Demand::default()
+        }
     }
 
     fn first(Identity { settings, stream, .. }: &Identity<'_, Self>) -> Population {

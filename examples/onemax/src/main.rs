@@ -2,5 +2,5 @@
 //! and every other verb of `evoxo`.
 
 fn main() -> std::process::ExitCode {
-    evoxo::main(&onemax::registry())
+    evoxo::main(&onemax::one_plus_one::registry())
 }

@@ -1,7 +1,7 @@
 //! Algorithm `one-plus-one` of `evolve`: the (1+1)-ES with the one-fifth rule (I. Rechenberg, "Evolutionsstrategie", 1973), for
 //! real genes. It can be an arm beside evoxo's own algorithms.
 
-use evoxo_common::{prelude::*, ratio::Ratio, rng::normal_pair};
+use evoxo_common::{experiment::Registry, prelude::*, ratio::Ratio, rng::normal_pair};
 use evoxo_experiments::evolve::{
     algorithm::{Algorithm, AlgorithmKind, Given, Individual, Listed, Most, Part, Search},
     evaluation::Evaluation,
@@ -13,6 +13,12 @@ use prost::Message as _;
 
 /// The algorithm as a value.
 pub const ONE_PLUS_ONE: AlgorithmKind = AlgorithmKind::of::<OnePlusOne>();
+
+/// Everything that evoxo has, with this crate's algorithm and experiment.
+#[must_use]
+pub fn registry() -> Registry {
+    evoxo_experiments::registry_with(&[ONE_PLUS_ONE]).with(&[crate::KIND])
+}
 
 /// By how much the step grows after a better child, and shrinks after another one: it stays as long as one of five is better.
 const FACTORS: [f64; 2] = [1.5, 0.903_602_003_609_844_8];

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use evoxo_common::promises;
 use evoxo_tests::{live::Site, person::Person};
+use onemax::one_plus_one::registry;
 
 const BITS: &str = "experiment = \"onemax\"\nreplicas = 3\n[settings]\npopulation = 20\ngenerations = 3000";
 const ECHOES: &str = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 5\ntasks = 10";
@@ -32,7 +33,7 @@ async fn a_cluster_computes_what_one_thread_computes() {
         coordinator = site.coordinator_on(&address, &[]);
         workers[0] = site.worker(coordinator.address, &[]);
     }
-    assert_eq!(person.finished("bits").await.digest, promises::check(&onemax::registry(), BITS));
+    assert_eq!(person.finished("bits").await.digest, promises::check(&registry(), BITS));
     let stock = person.worker("stock").await;
     assert!(stock.kinds.contains(&"dispatch".into()) && !stock.kinds.contains(&"onemax".into()), "{stock:?}");
     assert_eq!((stock.tasks_assigned, stock.tasks_done), (0, 0));
@@ -59,7 +60,7 @@ async fn workers_need_not_know_the_algorithm() {
     coordinator.process.kill();
     coordinator = site.coordinator_on(&address, &[]);
     let finished = person.finished("search").await;
-    assert_eq!(finished.digest, promises::check(&onemax::registry(), &finished.config));
+    assert_eq!(finished.digest, promises::check(&registry(), &finished.config));
     assert!(person.worker("two").await.tasks_done > 0);
     drop(coordinator);
 }

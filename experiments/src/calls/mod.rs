@@ -182,6 +182,7 @@ const ASKS: Asks = Asks {
     signature: |name, programs| Function { name, programs }.signature(),
     settings: said,
     arm: |name| SCHEMA.defaults().with("program", name),
+    questions: Values::to_text,
     answers,
 };
 

@@ -34,6 +34,15 @@ pub(super) fn arm(name: &str) -> Values {
     SCHEMA.defaults().with("problem", &format!("program:{name}"))
 }
 
+/// What [`answers`] asks an arm's program.
+pub(super) fn questions(values: &Values) -> String {
+    let settings = Settings::of(values);
+    if settings.algorithm.asks {
+        return values.to_text();
+    }
+    format!("{:?}", (settings.asked(), settings.genome(), settings.notations(), settings.counts()))
+}
+
 /// The answers of an arm's program to the candidates with these numbers, requested together in this order.
 pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);

@@ -64,6 +64,14 @@ use settings::Settings;
 /// The kind of experiment.
 pub const KIND: Kind = Kind::of::<Replica>();
 
+/// Adds algorithms of another crate to those that an experiment file can choose.
+///
+/// # Panics
+/// If a name or a setting of an algorithm is taken, or if this kind has been used before.
+pub fn add(more: &'static [algorithm::AlgorithmKind]) {
+    algorithm::add(more, |name| settings::Name::named(name).is_some());
+}
+
 /// How the tasks of `evolve` use programs.
 const ASKS: Asks = Asks {
     program: asked,
@@ -71,6 +79,7 @@ const ASKS: Asks = Asks {
     signature: |name, programs| Asked { name, programs }.signature(),
     settings: said,
     arm: check::arm,
+    questions: check::questions,
     answers: check::answers,
 };
 

@@ -104,18 +104,23 @@ fn steps(algorithm: &str, made: &Made) -> (EvaluateTask, Bytes) {
 /// What the tasks of a batch share: these settings as text, without those that only the search needs, and the module if there
 /// is one. An algorithm of another crate is named as [`BASELINE`], so workers need not have it: candidates come with the task.
 pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
+    Shared { settings: of_task(settings, added()), module, steps: None }
+}
+
+/// The settings of tasks, in a program with these added algorithms.
+fn of_task(settings: &str, added: &[&AlgorithmKind]) -> String {
     let chosen = |kind: &AlgorithmKind| format!("{SETTING} = \"{}\"", kind.name);
-    let is_added = settings.lines().any(|line| added().iter().any(|kind| line == chosen(kind)));
-    let foreign = added().iter().flat_map(|kind| kind.parts).flat_map(|part| part.schema.fields());
+    let is_added = settings.lines().any(|line| added.iter().any(|kind| line == chosen(kind)));
+    let foreign = added.iter().flat_map(|kind| kind.parts).flat_map(|part| part.schema.fields());
     let foreign: Vec<&str> = foreign.map(|field| field.name).collect();
-    let of_task = |line: &str| match line.split_once(" = ").map_or(line, |(name, _)| name) {
+    let written = |line: &str| match line.split_once(" = ").map_or(line, |(name, _)| name) {
         "module" | "start" | "recall" => None,
         // The baseline has its own limit.
         "population" if is_added => None,
         SETTING if is_added => Some(chosen(BASELINE) + "\n"),
         name => (!foreign.contains(&name)).then(|| format!("{line}\n")),
     };
-    Shared { settings: settings.lines().filter_map(of_task).collect(), module, steps: None }
+    settings.lines().filter_map(written).collect()
 }
 
 impl Shared {
@@ -267,8 +272,23 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
 mod tests {
     use evoxo_common::experiment::Replica;
 
-    use super::*;
+    use super::{super::algorithm::Nsga2, *};
     use crate::testing::parse;
+
+    /// Workers need not have an added algorithm: tasks name another one, with settings that it accepts.
+    #[test]
+    fn tasks_do_not_name_an_added_algorithm() {
+        let added = AlgorithmKind { name: "added", ..AlgorithmKind::of::<Nsga2>() };
+        let of_task = |algorithm: &str| {
+            let search = "population = 5000\nwindow = 7\ncrossover = 0.50\nrecall = \"yes\"\n";
+            of_task(&format!("problem = \"zdt1\"\nalgorithm = \"{algorithm}\"\n{search}"), &[&added])
+        };
+        let text = of_task("added");
+        assert_eq!(text, "problem = \"zdt1\"\nalgorithm = \"random\"\nwindow = 7\n");
+        assert!(SCHEMA.read(&text).is_ok());
+        let other = "problem = \"zdt1\"\nalgorithm = \"nsga2\"\npopulation = 5000\nwindow = 7\n";
+        assert_eq!(of_task("nsga2"), other, "the settings of the added algorithm are unknown to workers");
+    }
 
     /// The tasks of openai-es have no genes. The candidates that a worker makes from their numbers equal those of the
     /// algorithm, bit for bit, however a batch is cut up.

@@ -77,7 +77,6 @@ fn pure_programs_pass_and_each_impurity_is_named() {
     assert!(said.ends_with("rosen is not pure: its values must follow from the genes and the seed alone\n"), "{said}");
 }
 
-/// Each worker checks the program too, and would refuse it. Without the check the run would wait forever.
 /// Arms that give the program the same candidates are checked once, and every other one too.
 #[test]
 fn every_arm_of_a_file_is_checked() {
@@ -87,12 +86,16 @@ fn every_arm_of_a_file_is_checked() {
         format!("[arms.{name}]\n[[arms.{name}.genome]]\nname = \"x\"\nlength = 30\nlow = -5\nhigh = {high}\n")
     };
     let arms = arm("near", 5) + &arm("again", 5) + &arm("wide", 9);
-    fs::write(&file, format!("experiment = \"evolve\"\n[settings]\nproblem = \"program:rosen\"\n{arms}")).expect("a file");
+    fs::write(&file, format!("experiment = \"evolve\"\n[settings]\nproblem = \"program:rosen\"\n{arms}"))
+        .expect("a file");
     let file = file.to_str().expect("UTF-8");
     let pure = compiled(directory.path(), "pure", COST, COST);
     let (status, said) = check(&["--program", &pure, file]);
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.starts_with("rosen is pure as far as 12 candidates of each of 2 arms show; "), "{said}");
+    assert!(
+        said.starts_with("rosen is pure as far as 12 candidates of each arm (2 of 3 are different) show; "),
+        "{said}"
+    );
     let kept = "static double kept = 0;\n    double cost = x[0] > 5 ? kept++ : 0;\n    int i;";
     let kept = compiled(directory.path(), "kept", COST, kept);
     let (status, said) = check(&["--program", &kept, file]);
@@ -103,6 +106,7 @@ fn every_arm_of_a_file_is_checked() {
     assert_eq!((&told["arm"], &told["pure"]), (&Value::from("wide"), &Value::from(false)), "{told}");
 }
 
+/// Each worker checks the program too, and would refuse it. Without the check the run would wait forever.
 #[test]
 fn programs_that_differ_between_processes_are_rejected() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -24,12 +24,13 @@ pub fn added() -> &'static [&'static AlgorithmKind] {
     &algorithms()[ALGORITHMS.len()..]
 }
 
-/// Adds algorithms of another crate. It is done once, before anything else reads the table.
+/// Adds algorithms of another crate. It is done once, before anything else reads the table. `is_taken` knows the names of the
+/// settings that all algorithms share.
 ///
 /// # Panics
 /// If an algorithm does not fit into the table (the sentence says why), or if the table has been read.
-pub fn add(more: &'static [AlgorithmKind]) {
-    let all = joined(more).unwrap_or_else(|why| panic!("{why}"));
+pub fn add(more: &'static [AlgorithmKind], is_taken: fn(&str) -> bool) {
+    let all = joined(more, is_taken).unwrap_or_else(|why| panic!("{why}"));
     let table = TABLE.get_or_init(|| all.clone());
     assert!(*table == all, "algorithms are added once, before anything else of `evolve` is used");
 }
@@ -38,8 +39,15 @@ pub fn add(more: &'static [AlgorithmKind]) {
 ///
 /// # Errors
 /// Why it would change the configurations or the tasks of others.
-fn joined(more: &'static [AlgorithmKind]) -> Result<Vec<&'static AlgorithmKind>, String> {
+fn joined(more: &'static [AlgorithmKind], is_taken: fn(&str) -> bool) -> Result<Vec<&'static AlgorithmKind>, String> {
     let mut all = ALGORITHMS.to_vec();
+    let mut names: Vec<(&str, &Part)> = Vec::new();
+    let is_used = |name: &str| {
+        is_taken(name)
+            || ALGORITHMS
+                .iter()
+                .any(|kind| kind.parts.iter().any(|part| part.schema.fields().iter().any(|own| own.name == name)))
+    };
     for kind in more {
         let name = kind.name;
         if all.contains(&kind) {
@@ -48,19 +56,18 @@ fn joined(more: &'static [AlgorithmKind]) -> Result<Vec<&'static AlgorithmKind>,
         if kind.made.is_some() || kind.asks {
             return Err(format!("{name}: only evoxo's own algorithms make candidates in tasks, or ask programs"));
         }
-        for (part, field) in
-            kind.parts.iter().flat_map(|part| part.schema.fields().iter().map(move |field| (part, field)))
-        {
-            let is_taken = |other: &&Part| other.schema.fields().iter().any(|its| its.name == field.name);
-            let others = |kinds: &[&'static AlgorithmKind]| kinds.iter().flat_map(|kind| kind.parts).find(is_taken);
-            let (own, more) = all.split_at(ALGORITHMS.len());
-            if others(own).is_some() || others(more).is_some_and(|other| !other.is_like(part)) {
-                let sentence = "another algorithm has a setting with this name";
-                return Err(format!("{name}: {sentence}: rename {:?}", field.name));
+        for part in kind.parts {
+            if names.iter().any(|(_, other)| other.is_like(part)) {
+                continue;
             }
-            if field.scope != Scope::Addition {
-                let sentence = "would be part of the hash of every configuration: declare it as an addition";
-                return Err(format!("{name}: the setting {:?} {sentence}", field.name));
+            for field in part.schema.fields() {
+                if is_used(field.name) || names.iter().any(|(other, _)| *other == field.name) {
+                    return Err(format!("{name}: there are two settings with the name {:?}: rename yours", field.name));
+                }
+                if field.scope != Scope::Addition {
+                    return Err(format!("{name}: declare the setting {:?} as an addition", field.name));
+                }
+                names.push((field.name, part));
             }
         }
         all.push(kind);
@@ -143,6 +150,13 @@ impl AlgorithmKind {
             );
             return Err(Wrong::new("window", sentence));
         }
+        // A task names an added algorithm as the baseline, which keeps the bounds.
+        if added().contains(&self) && !(self.keeps_bounds)(given.own) {
+            return Err(Wrong::new(
+                SETTING,
+                format!("{}: only evoxo's own algorithms can leave the bounds", self.name),
+            ));
+        }
         (self.check)(given)
     }
 }
@@ -190,10 +204,10 @@ mod tests {
     }
 
     settings! {
-        /// Settings with a name that is taken.
-        struct Taken, names TakenName, schema TAKEN {
-            /// cma-mae has it.
-            emitters: u32 = addition whole(1, 9, "3"),
+        /// Settings with a name that all algorithms share.
+        struct Fuel, names FuelName, schema FUEL {
+            /// It is taken.
+            fuel: u32 = addition whole(1, 9, "3"),
         }
     }
 
@@ -203,22 +217,29 @@ mod tests {
     #[test]
     fn an_added_algorithm_changes_nothing_for_others() {
         static TWO: [AlgorithmKind; 2] = [OTHER, AlgorithmKind { name: "another", ..OTHER }];
-        let all = joined(&TWO).unwrap();
+        let all = joined(&TWO, |_| false).unwrap();
         assert_eq!((&all[..ALGORITHMS.len()], all.len()), (ALGORITHMS, ALGORITHMS.len() + 2));
 
         let refused = |more: &'static [AlgorithmKind], sentence: &str| {
-            let why = joined(more).unwrap_err();
+            let why = joined(more, |name| name == "fuel").unwrap_err();
             assert!(why.contains(sentence), "{why}");
         };
-        refused(&[AlgorithmKind::of::<Random>()], "two algorithms with the name \"random\"");
-        refused(&[OTHER, OTHER], "two algorithms with the name \"other\"");
+        const RANDOM: AlgorithmKind = AlgorithmKind::of::<Random>();
         const OES: AlgorithmKind = AlgorithmKind { made: OpenAiEs::MADE, ..OTHER };
+        const ASKING: AlgorithmKind = AlgorithmKind { asks: true, ..OTHER };
+        const WITH_SIGMA: AlgorithmKind = AlgorithmKind { parts: Cma::PARTS, ..OTHER };
+        const WITH_FUEL: AlgorithmKind = AlgorithmKind { parts: &[Part::of(&FUEL)], ..OTHER };
+        const WIDE_ONE: AlgorithmKind = AlgorithmKind { parts: &[Part::of(&WIDE)], ..OTHER };
+        const LATER: AlgorithmKind = AlgorithmKind { name: "later", ..WIDE_ONE };
+        const TWICE: AlgorithmKind = AlgorithmKind { parts: &[Part::of(&OWN), Part::of(&WIDE)], ..OTHER };
+        refused(&[RANDOM], "two algorithms with the name \"random\"");
+        refused(&[OTHER, OTHER], "two algorithms with the name \"other\"");
         refused(&[OES], "only evoxo's own algorithms make candidates in tasks");
-        refused(&[AlgorithmKind { asks: true, ..OTHER }], "or ask programs");
-        refused(&[AlgorithmKind { parts: Cma::PARTS, ..OTHER }], "has a setting with this name: rename \"sigma\"");
-        refused(&[AlgorithmKind { parts: &[Part::of(&TAKEN)], ..OTHER }], "rename \"emitters\"");
-        refused(&[AlgorithmKind { parts: &[Part::of(&WIDE)], ..OTHER }], "\"patience\" would be part of the hash");
-        const WIDE_TOO: AlgorithmKind = AlgorithmKind { name: "wide", parts: &[Part::of(&TAKEN)], ..OTHER };
-        refused(&[OTHER, WIDE_TOO], "rename \"emitters\"");
+        refused(&[ASKING], "or ask programs");
+        refused(&[WITH_SIGMA], "two settings with the name \"sigma\"");
+        refused(&[WITH_FUEL], "two settings with the name \"fuel\"");
+        refused(&[WIDE_ONE], "declare the setting \"patience\" as an addition");
+        refused(&[OTHER, LATER], "two settings with the name \"patience\"");
+        refused(&[TWICE], "two settings with the name \"patience\"");
     }
 }
