@@ -210,10 +210,10 @@ pub struct AlgorithmKind {
     pub shrinks: bool,
     /// Whether batches come from a program: see [`Algorithm::question`].
     pub asks: bool,
-    noise: Option<Noise>,
-    most: fn(&Given<'_>) -> Most,
-    begin: Begin<dyn Algorithm>,
-    steady: Option<Begin<dyn Steady>>,
+    pub(super) noise: Option<Noise>,
+    pub(super) most: fn(&Given<'_>) -> Most,
+    pub(super) begin: Begin<dyn Algorithm>,
+    pub(super) steady: Option<Begin<dyn Steady>>,
 }
 
 impl AlgorithmKind {
