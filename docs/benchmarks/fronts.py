@@ -34,7 +34,7 @@ MANY = [f"{problem}-{objectives}" for problem in GENERATIONS for objectives in S
 MANY_SEEDS = 11
 PAPER = {"crossover": 1, "crossover_eta": 30}
 """The operators of NSGA-III in the paper and in pymoo."""
-COLUMNS = ["problem", "search", "seeds", "median", "low", "high"]
+COLUMNS = ["problem", "search", "values"]
 
 
 def divided(name: str) -> Tuple[str, int]:
@@ -137,13 +137,14 @@ def run(names: List[str]) -> None:
 def write(name: str, found: Dict[str, List[float]]) -> None:
     rows: List[List[object]] = [[row[it] for it in COLUMNS] for row in common.read("fronts.csv") if row["problem"] != name]
     for search, values in found.items():
-        rows.append([name, search, len(values), *(f"{number:.5g}" for number in common.interval(values))])
+        rows.append([name, search, " ".join(f"{value:.5f}" if name in PROBLEMS else f"{value:.2e}" for value in values)])
     common.write("fronts.csv", COLUMNS, sorted(rows, key=lambda row: (PROBLEMS + MANY).index(str(row[0]))))
     print(name, file=sys.stderr)
 
 
 def tables() -> None:
-    all = {(row["problem"], row["search"]): [float(row[it]) for it in COLUMNS[3:]] for row in common.read("fronts.csv")}
+    read = {(row["problem"], row["search"]): row["values"].split() for row in common.read("fronts.csv")}
+    all = {key: common.interval([float(value) for value in values]) for key, values in read.items()}
     for names, searches, digits in ((PROBLEMS, ["evoxo", "pymoo"], ".4f"), (MANY, ["evoxo", "pymoo", "defaults", "nsga2"], ".3g")):
         rows = []
         for name in names:

@@ -27,7 +27,7 @@ impl Scale {
         if self.ideal.is_empty() {
             self.ideal = first.to_vec();
         }
-        front.iter().for_each(|point| at_least(&mut self.ideal, point));
+        front.iter().for_each(|point| lower(&mut self.ideal, point));
         let ranges = self.ranges(&worst(front));
         let known: Vec<&[f64]> = self.extremes.iter().map(Vec::as_slice).chain(front.iter().copied()).collect();
         let extreme = |axis: usize| {
@@ -89,8 +89,8 @@ impl Scale {
     }
 }
 
-/// Lowers each number to that of the point, if it is less.
-fn at_least(least: &mut [f64], point: &[f64]) {
+/// Lowers each number to that of the point, if that is less.
+fn lower(least: &mut [f64], point: &[f64]) {
     least.iter_mut().zip(point).for_each(|(least, value)| *least = least.min(*value));
 }
 
@@ -114,7 +114,8 @@ fn solved(mut rows: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
         let (above, below) = rows.split_at_mut(column + 1);
         let (top, value) = (&above[column], b[column]);
         // Also false for what is not a number.
-        if !(top[column].abs() > LEAST) {
+        let is_pivot = top[column].abs() > LEAST;
+        if !is_pivot {
             return None;
         }
         for (row, b) in below.iter_mut().zip(&mut b[column + 1..]) {

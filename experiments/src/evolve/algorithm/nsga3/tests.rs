@@ -1,3 +1,5 @@
+//! Tests of NSGA-III.
+
 use super::*;
 use crate::evolve::{
     algorithm::tests::{evaluate, search},
