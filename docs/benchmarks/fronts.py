@@ -20,17 +20,12 @@ EVALUATIONS = 25_000
 SEEDS = 31
 PROBLEMS = ["zdt1", "zdt2", "zdt3", "zdt4", "zdt6", "dtlz2"]
 """Those of NSGA-II, measured by hypervolume."""
-SIZES = {3: 92, 5: 212, 8: 156}
+SIZES = {3: 92, 8: 156}
 """The population of NSGA-III for each number of objectives (Deb and Jain 2014)."""
-GENERATIONS = {
-    "dtlz1": {3: 400, 5: 600, 8: 750},
-    "dtlz2": {3: 250, 5: 350, 8: 500},
-    "dtlz3": {3: 1000, 5: 1000, 8: 1000},
-    "dtlz4": {3: 600, 5: 1000, 8: 1250},
-}
-"""Also from there."""
-MANY = [f"{problem}-{objectives}" for problem in GENERATIONS for objectives in SIZES]
-"""Measured by IGD."""
+GENERATIONS = {"dtlz1-3": 400, "dtlz2-3": 250, "dtlz3-3": 1000, "dtlz4-3": 600, "dtlz2-8": 500}
+"""Also from there, for problems with a number of objectives."""
+MANY = list(GENERATIONS)
+"""Those of NSGA-III, measured by IGD."""
 MANY_SEEDS = 11
 PAPER = {"crossover": 1, "crossover_eta": 30}
 """The operators of NSGA-III in the paper and in pymoo."""
@@ -56,14 +51,14 @@ def directions(objectives: int) -> Any:
     from pymoo.util.ref_dirs import get_reference_directions as points
 
     if objectives < 8:
-        return points("das-dennis", objectives, n_partitions={3: 12, 5: 6}[objectives])
-    layers = [points("das-dennis", 8, n_partitions=3, scaling=1.0), points("das-dennis", 8, n_partitions=2, scaling=0.5)]
-    return points("multi-layer", *layers)
+        return points("das-dennis", objectives, n_partitions=12)
+    outer = points("das-dennis", 8, n_partitions=3, scaling=1.0)
+    return points("multi-layer", outer, points("das-dennis", 8, n_partitions=2, scaling=0.5))
 
 
 def measured(name: str, population: Any) -> float:
-    """The hypervolume up to 1.1 in each objective, or the IGD: how far the best candidate for each direction is from the
-    nearest one of the first front."""
+    """The hypervolume up to 1.1 in each objective, or the IGD: the mean distance of the best point of each direction to
+    the nearest candidate."""
     import numpy
     from pymoo.indicators.hv import HV
     from pymoo.indicators.igd import IGD
@@ -77,8 +72,7 @@ def measured(name: str, population: Any) -> float:
 
 
 def evaluations(name: str) -> int:
-    problem, objectives = divided(name)
-    return EVALUATIONS if name in PROBLEMS else GENERATIONS[problem][objectives] * SIZES[objectives]
+    return EVALUATIONS if name in PROBLEMS else GENERATIONS[name] * SIZES[divided(name)[1]]
 
 
 def of_pymoo(name: str, seed: int) -> float:
@@ -135,9 +129,11 @@ def run(names: List[str]) -> None:
 
 
 def write(name: str, found: Dict[str, List[float]]) -> None:
-    rows: List[List[object]] = [[row[it] for it in COLUMNS] for row in common.read("fronts.csv") if row["problem"] != name]
+    rows: List[List[object]] = [[row[it] for it in COLUMNS] for row in common.read("fronts.csv")]
+    rows = [row for row in rows if row[0] != name]
     for search, values in found.items():
-        rows.append([name, search, " ".join(f"{value:.5f}" if name in PROBLEMS else f"{value:.2e}" for value in values)])
+        texts = [f"{value:.6f}" if name in PROBLEMS else f"{value:.2e}" for value in values]
+        rows.append([name, search, " ".join(texts)])
     common.write("fronts.csv", COLUMNS, sorted(rows, key=lambda row: (PROBLEMS + MANY).index(str(row[0]))))
     print(name, file=sys.stderr)
 
@@ -145,12 +141,14 @@ def write(name: str, found: Dict[str, List[float]]) -> None:
 def tables() -> None:
     read = {(row["problem"], row["search"]): row["values"].split() for row in common.read("fronts.csv")}
     all = {key: common.interval([float(value) for value in values]) for key, values in read.items()}
-    for names, searches, digits in ((PROBLEMS, ["evoxo", "pymoo"], ".4f"), (MANY, ["evoxo", "pymoo", "defaults", "nsga2"], ".3g")):
+    many = ["evoxo", "pymoo", "defaults", "nsga2"]
+    for names, searches, digits in ((PROBLEMS, many[:2], ".4f"), (MANY, many, ".5f")):
         rows = []
         for name in names:
-            found = [all[name, search] for search in searches]
-            texts = [f"{middle:{digits}} ({low:{digits}} to {high:{digits}})" for middle, low, high in found]
-            rows.append([name, *texts[:2], f"{found[0][0] / found[1][0]:{digits}}", *texts[2:]])
+            found = [all.get((name, search)) for search in searches]
+            texts = [f"{one[0]:{digits}} ({one[1]:{digits}} to {one[2]:{digits}})" if one else "" for one in found]
+            ratio = f"{found[0][0] / found[1][0]:.4f}" if found[0] and found[1] else ""
+            rows.append([name, *texts[:2], ratio, *texts[2:]])
         common.table(["problem", *searches[:2], "ratio", *searches[2:]], rows)
 
 
