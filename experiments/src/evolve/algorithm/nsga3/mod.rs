@@ -38,6 +38,12 @@ pub struct Settings {
     pub variation: Variation,
 }
 
+/// These operators, with children nearer to one of the parents. With many objectives two parents are far apart, and a mixture
+/// of both is good for neither direction (Deb and Jain 2014, section IV.F).
+fn near(variation: Variation) -> Variation {
+    Variation { stays_near: true, ..variation }
+}
+
 impl Settings {
     /// The settings for this many objectives, with the defaults of experiment files. The population is that of the paper for
     /// three, five, eight and fifteen objectives: a multiple of four with a place for each direction.
@@ -45,7 +51,7 @@ impl Settings {
     pub fn of(objectives: usize) -> Self {
         let most = if objectives > 3 { 212.max(objectives) } else { 100 };
         let count = if objectives > 1 { directions(objectives, most).len() } else { most };
-        Self { objectives, population: count.next_multiple_of(4), variation: Variation::default() }
+        Self { objectives, population: count.next_multiple_of(4), variation: near(Variation::default()) }
     }
 
     /// Checks that the settings make sense.
@@ -93,7 +99,11 @@ impl Listed for Nsga3 {
 
     fn settings(given: &Given<'_>) -> Settings {
         let usual = Settings::of(given.objectives);
-        Settings { population: given.population.unwrap_or(usual.population), variation: variation(given), ..usual }
+        Settings {
+            population: given.population.unwrap_or(usual.population),
+            variation: near(variation(given)),
+            ..usual
+        }
     }
 
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
