@@ -30,16 +30,16 @@ def run(directories: List[Path]) -> None:
     for directory in directories:
         result = json.loads((directory / "result.json").read_text(encoding="utf-8"))
         for arm in result["arms"]:
-            for replica in arm["replicas"]:
-                for opponent in OPPONENTS:
+            for opponent in OPPONENTS:
+                percents = []
+                for replica in arm["replicas"]:
                     champion = str(directory / replica["champion"])
                     words = ["evoxo", "match", champion, opponent, "--sample", str(OPENINGS), "--json"]
                     told = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
-                    score = told["together"]["score"]
-                    settings = arm["settings"]
-                    rows.append([settings["games"], arm["name"], replica["replica"], opponent, f"{100 * score:.2f}"])
-                    print(*rows[-1], file=sys.stderr, flush=True)
-    common.write("strength.csv", ["games", "arm", "replica", "opponent", "percent"], rows)
+                    percents.append(f"{100 * told['together']['score']:g}")
+                rows.append([arm["settings"]["games"], arm["name"], opponent, " ".join(percents)])
+                print(*rows[-1], file=sys.stderr, flush=True)
+    common.write("strength.csv", ["games", "arm", "opponent", "percents"], rows)
 
 
 def quantile(freedom: float) -> float:
@@ -66,7 +66,7 @@ def tables() -> None:
     scores: Dict[Tuple[int, str], Scores] = {}
     for row in common.read("strength.csv"):
         by = scores.setdefault((int(row["games"]), row["arm"]), {})
-        by.setdefault(row["opponent"], []).append(float(row["percent"]))
+        by[row["opponent"]] = [float(percent) for percent in row["percents"].split()]
     for games in sorted({games for games, _ in scores}):
         print(f"After {games:,} games\n")
         arms = {arm: by for (of, arm), by in scores.items() if of == games}

@@ -58,7 +58,7 @@ mod tests {
 
     /// Every algorithm with generations and with windows, with noise, with a target, and one that ends by itself. Some of the
     /// ends below cut off a batch of each file.
-    const FILES: [&str; 24] = [
+    const FILES: [&str; 26] = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\npopulation = 30",
         "algorithm = \"random\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
         "problem = \"sphere\"\nlength = 3\npopulation = 20\nslice = 7",
@@ -78,6 +78,8 @@ mod tests {
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\npopulation = 20\ninitial = 30",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\ninitial = 20\nwindow = 3",
+        "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 20",
+        "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 10\nwindow = 4",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\npopulation = 15\ninitial = 30\nemitters = 2",
         "problem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nslice = 7\nconfirmations = 2",
         "algorithm = \"openai-es\"\nproblem = \"growing-noise\"\nlength = 3\npopulation = 20\nconfirmations = 2",

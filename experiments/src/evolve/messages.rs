@@ -348,6 +348,19 @@ pub struct LShadeState {
     #[prost(uint32, tag = "6")]
     pub next: u32,
 }
+/// The state of NSGA-III between two batches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Nsga3State {
+    /// The PopulationState, encoded.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub population: ::prost::bytes::Bytes,
+    /// The least feasible value of each objective so far; empty before the first choice among a front.
+    #[prost(double, repeated, tag = "2")]
+    pub ideal: ::prost::alloc::vec::Vec<f64>,
+    /// The extreme point of each objective, one after the other; empty at the same time.
+    #[prost(double, repeated, tag = "3")]
+    pub extremes: ::prost::alloc::vec::Vec<f64>,
+}
 /// The state of CMA-MAE between two batches.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CmaMaeState {

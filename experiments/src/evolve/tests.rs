@@ -57,6 +57,8 @@ fn every_algorithm_meets_the_contract() {
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\npopulation = 10\ninitial = 30\n",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nevaluations = 150\nemitters = 2\ncentroids = 30\nreference = []\nnoise = \"yes\"\n\
          confirmations = 2\n",
+        "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\nevaluations = 200\npopulation = 20\n",
+        "algorithm = \"nsga3\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))

@@ -85,6 +85,9 @@ pub struct Variation {
     /// The index of simulated binary crossover of real genes, 0 or more: the greater, the closer children are to their
     /// parents.
     pub crossover_eta: f64,
+    /// Whether a real gene that is not crossed stays that of the first parent, as in Deb's program. Otherwise it comes from
+    /// either parent.
+    pub stays_near: bool,
     /// Mutation of real genes.
     pub real_mutation: RealMutation,
     /// Mutation of whole numbers. Their crossover is uniform.
@@ -110,6 +113,7 @@ impl Default for Variation {
             crossover: 0.9,
             mutations: 1.0,
             crossover_eta: 15.0,
+            stays_near: false,
             real_mutation: RealMutation::Polynomial { eta: 20.0 },
             integer_mutation: IntegerMutation::Harmonic,
             string_crossover: StringCrossover::TwoPoint,
@@ -207,10 +211,10 @@ impl Variation {
         match (of, mother, father) {
             (Type::Real { low, high }, Genes::Real(mother), Genes::Real(father)) => {
                 let [mut child, other] = real::simulated_binary(rng, mother, father, (low, high), self.crossover_eta);
-                // A gene that is not crossed comes from either parent, as in uniform crossover. In Deb's program the first
-                // child keeps the first parent's: docs/benchmarks/suite.md has what that costs.
+                // As in uniform crossover. In Deb's program the first child keeps the first parent's genes:
+                // docs/benchmarks/suite.md has what that costs with one objective, and fronts.md what it gains with many.
                 for ((gene, other), mother) in child.iter_mut().zip(other).zip(mother) {
-                    if *gene == *mother && chance(rng, 1, 2) {
+                    if !self.stays_near && *gene == *mother && chance(rng, 1, 2) {
                         *gene = other;
                     }
                 }

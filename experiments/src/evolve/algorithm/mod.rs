@@ -11,8 +11,10 @@ mod islands;
 mod kind;
 mod l_shade;
 mod map_elites;
+mod mating;
 mod niches;
 mod nsga2;
+mod nsga3;
 mod openai_es;
 mod operators;
 mod own;
@@ -45,6 +47,7 @@ pub use l_shade::{LShade, Settings as LShadeSettings};
 pub use map_elites::{MapElites, Settings as MapElitesSettings, regions};
 pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
+pub use nsga3::{Nsga3, Settings as Nsga3Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use random::{Random, Settings as RandomSettings};
@@ -66,6 +69,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<LShade>(),
     &AlgorithmKind::of::<CmaMae>(),
     &AlgorithmKind::of::<OwnAlgorithm>(),
+    &AlgorithmKind::of::<Nsga3>(),
 ];
 
 /// An optimiser between two batches: a pure state machine.

@@ -5,11 +5,10 @@
 
 use std::{cmp::Ordering, ops::Range};
 
-use evoxo_common::rng::{Generator, below, shuffle};
-
 use super::{
     Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
+    mating::Mating,
     operators::{OPERATORS, variation},
     steady, within,
 };
@@ -17,7 +16,7 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::Candidate,
     pareto::{crowding, fronts},
-    variation::{Variation, new_child},
+    variation::Variation,
 };
 
 /// The most candidates whose fronts are kept. Sorting takes quadratic time and memory.
@@ -75,20 +74,25 @@ impl Standing {
     }
 }
 
-/// The standing of each individual among all of these. A copy of an earlier one comes after all others: it adds nothing to a
-/// front, but in a sparse region both copies would count as isolated.
-fn standing(population: &[Individual]) -> Vec<Standing> {
-    let evaluations: Vec<Evaluation> = population.iter().map(|individual| individual.evaluation.clone()).collect();
+/// The front of each individual, and the number of fronts. A copy of an earlier one comes after all fronts: it adds nothing to
+/// a front, but in a sparse region both copies would count as isolated.
+pub(super) fn ranks(population: &[Individual]) -> (Vec<usize>, usize) {
     let is_copy = |place: usize| population[..place].iter().any(|other| other.candidate == population[place].candidate);
     let first: Vec<usize> = (0..population.len()).filter(|place| !is_copy(*place)).collect();
-    let fronts = fronts(&first.iter().map(|place| evaluations[*place].clone()).collect::<Vec<_>>());
+    let fronts = fronts(&first.iter().map(|place| population[*place].evaluation.clone()).collect::<Vec<_>>());
     let last = fronts.iter().max().map_or(0, |front| front + 1);
     let mut ranks = vec![last; population.len()];
     first.iter().zip(fronts).for_each(|(place, front)| ranks[*place] = front);
+    (ranks, last)
+}
+
+/// The standing of each individual among all of these.
+fn standing(population: &[Individual]) -> Vec<Standing> {
+    let (ranks, last) = ranks(population);
     let mut standing: Vec<Standing> = ranks.iter().map(|front| Standing { front: *front, crowding: 0.0 }).collect();
     for front in 0..last {
         let members: Vec<usize> = (0..ranks.len()).filter(|index| ranks[*index] == front).collect();
-        let distances = crowding(&members.iter().map(|index| &evaluations[*index]).collect::<Vec<_>>());
+        let distances = crowding(&members.iter().map(|index| &population[*index].evaluation).collect::<Vec<_>>());
         members.iter().zip(distances).for_each(|(index, distance)| standing[*index].crowding = distance);
     }
     standing
@@ -144,16 +148,10 @@ impl Listed for Nsga2 {
 }
 
 impl Nsga2 {
-    /// The individuals of this batch's tournaments: four for each child. Each individual takes part in equally many
-    /// tournaments, as in Deb's program.
-    fn meetings(&self) -> Vec<usize> {
-        let stream = self.search.stream.text("tournaments").word(self.births);
-        let round = |number: u64| {
-            let mut order: Vec<usize> = (0..self.population.len()).collect();
-            shuffle(&mut stream.word(number).rng(), &mut order);
-            order
-        };
-        (0..4).flat_map(round).collect()
+    fn mating(&self) -> Mating<'_> {
+        let Self { settings, search, births, population, standing } = self;
+        let compare = |one: usize, other: usize| standing[one].compare(&standing[other]);
+        Mating { variation: &settings.variation, search, births: *births, population, compare: Box::new(compare) }
     }
 
     /// Keeps the [best](best) of parents and children. Their crowding distances are then computed among themselves; in the
@@ -161,26 +159,6 @@ impl Nsga2 {
     fn keep_best(&mut self) {
         self.population = best(&self.population, self.settings.population);
         self.standing = standing(&self.population);
-    }
-
-    /// A child that is not yet in the population, see [`new_child`], of the parents in these places. `crossed` sees it before
-    /// mutation; if it is drawn again, the last call counts.
-    fn child(&self, rng: &mut Generator, parents: [usize; 2], crossed: &mut dyn FnMut(&Candidate)) -> Candidate {
-        let known = |child: &Candidate| self.population.iter().any(|individual| individual.candidate == *child);
-        let of = parents.map(|place| &self.population[place].candidate);
-        new_child(&known, || self.settings.variation.watched(&self.search.genome, rng, of, crossed))
-    }
-
-    /// The place of the better of two individuals; the first if they are equal.
-    fn better(&self, pair: &[usize]) -> usize {
-        let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
-        pair[usize::from(!first_wins)]
-    }
-
-    /// The places of the parents of a candidate of this batch.
-    fn parents(&self, meetings: &[usize], index: usize) -> [usize; 2] {
-        let four = &meetings[4 * index % meetings.len()..][..4];
-        [self.better(&four[..2]), self.better(&four[2..])]
     }
 }
 
@@ -195,24 +173,11 @@ impl Algorithm for Nsga2 {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        let meetings = self.meetings();
-        let candidate = |index: usize| {
-            let number = self.births + index as u64;
-            if self.population.is_empty() {
-                return self.search.first(number);
-            }
-            self.child(&mut self.search.birth(number), self.parents(&meetings, index), &mut |_| ())
-        };
-        range.map(candidate).collect()
+        self.mating().ask(range)
     }
 
     fn descents(&self) -> Vec<Option<Descent>> {
-        let meetings = self.meetings();
-        let descent = |index: usize| {
-            let (parents, number) = (self.parents(&meetings, index), self.births + index as u64);
-            Descent::of(|crossed| self.child(&mut self.search.birth(number), parents, &mut |it| crossed(parents, it)))
-        };
-        (0..self.size()).map(|index| if self.population.is_empty() { None } else { descent(index) }).collect()
+        self.mating().descents(self.size())
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -242,14 +207,7 @@ impl Algorithm for Nsga2 {
 /// of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
 impl Steady for Nsga2 {
     fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
-        if number < self.settings.population as u64 || self.population.is_empty() {
-            return self.search.first(number);
-        }
-        let mut rng = self.search.birth(number);
-        let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
-        let (one, other) = ([draw(), draw()], [draw(), draw()]);
-        let parents = [self.better(&one), self.better(&other)];
-        self.child(&mut rng, parents, &mut |child| crossed(parents, child))
+        self.mating().made(self.settings.population, number, crossed)
     }
 
     fn take(&mut self, individual: Individual) {

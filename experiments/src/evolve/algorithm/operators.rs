@@ -110,6 +110,7 @@ pub(super) fn variation(given: &Given<'_>) -> Variation {
         crossover: share(own.crossover),
         mutations: share(own.mutations),
         crossover_eta: share(own.crossover_eta),
+        stays_near: usual.stays_near,
         real_mutation: match own.real_mutation {
             _ if !has_reals => usual.real_mutation,
             RealMutationName::Polynomial => RealMutation::Polynomial { eta: share(own.mutation_eta) },
