@@ -278,7 +278,8 @@ mod tests {
     /// Workers need not have an added algorithm: tasks name another one, with settings that it accepts.
     #[test]
     fn tasks_do_not_name_an_added_algorithm() {
-        let added = AlgorithmKind { name: "added", ..AlgorithmKind::of::<Nsga2>() };
+        let mut added = AlgorithmKind::of::<Nsga2>();
+        added.name = "added";
         let of_task = |algorithm: &str| {
             let search = "population = 5000\nwindow = 7\ncrossover = 0.50\nrecall = \"yes\"\n";
             of_task(&format!("problem = \"zdt1\"\nalgorithm = \"{algorithm}\"\n{search}"), &[&added])
