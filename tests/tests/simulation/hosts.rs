@@ -437,7 +437,7 @@ fn the_replica_with_the_most_work_left_comes_first() {
     let model = Model { gigabits: 10, latency: MS / 10, more: 1100 * MS, measured: false, lanes: 1, job: 0 };
     let found = simulate_knowing(&prepared, 2, model, &mut Known::new());
     assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
-    assert!(found.idle(2) < 0.05, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(2));
+    assert!(found.idle(2) < 0.1, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(2));
 }
 
 /// A trial of so many games by so many learners, or by the serial learner for 0. The settings are those of
