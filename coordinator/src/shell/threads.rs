@@ -1,8 +1,9 @@
-//! The threads apart from the core's: one for the store, one for the access directory, and one for the replicas of each
-//! loaded run.
+//! The threads apart from the core's: one for the store, one for the access directory, and for each loaded run one or more
+//! for its replicas.
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    num::NonZero,
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -206,7 +207,10 @@ fn keep_revoked(inbox: &Inbox, token: String, identity: &str) {
 pub(super) struct RunThreads {
     registry: Registry,
     inbox: Inbox,
-    jobs: BTreeMap<ThreadId, mpsc::Sender<Job>>,
+    /// For each lane of a run the queue of its thread.
+    jobs: BTreeMap<ThreadId, Vec<mpsc::Sender<Job>>>,
+    /// How many lanes the runs may have together, except that each has one.
+    cores: usize,
     meters: Arc<Meters>,
     /// The outputs that all runs recall; `None` if every task is computed.
     recall: Option<Arc<Recall>>,
@@ -214,7 +218,8 @@ pub(super) struct RunThreads {
 
 impl RunThreads {
     pub(super) fn new(registry: Registry, inbox: Inbox, meters: Arc<Meters>, recall: Option<Arc<Recall>>) -> Self {
-        Self { registry, inbox, jobs: BTreeMap::new(), meters, recall }
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { registry, inbox, jobs: BTreeMap::new(), cores, meters, recall }
     }
 
     pub(super) fn start(
@@ -225,11 +230,21 @@ impl RunThreads {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        let recalling = Recalling::of(self.recall.as_ref(), scope);
+        // A run that is alone gets all cores, and a later one its share, so that many runs have few threads.
+        let most = self.cores / (self.jobs.len() + 1);
+        let lanes = Replicas::in_lanes(&self.registry, &prepared, draw, states, most).into_iter();
+        let jobs = lanes.map(|lane| {
+            let recalling = Recalling::of(self.recall.as_ref(), scope);
+            self.start_lane(thread, lane.recalling(recalling))
+        });
+        let jobs = jobs.collect();
+        self.jobs.insert(thread, jobs);
+    }
+
+    fn start_lane(&self, thread: ThreadId, mut replicas: Replicas) -> mpsc::Sender<Job> {
         let (jobs, received) = mpsc::channel();
-        let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
+        let (inbox, meters) = (self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
-            let mut replicas = Replicas::new(&registry, prepared, draw, states).recalling(recalling);
             let mut waiting_us = 0;
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));
@@ -247,13 +262,14 @@ impl RunThreads {
                 }
             }
         });
-        self.jobs.insert(thread, jobs);
+        jobs
     }
 
     pub(super) fn send(&self, thread: ThreadId, job: Job) {
-        if let Some(jobs) = self.jobs.get(&thread) {
+        let Some(lanes) = self.jobs.get(&thread) else { return };
+        for (lane, job) in job.for_lanes(lanes.len()) {
             // A thread that has ended after a panic has reported it already.
-            let _ = jobs.send(job);
+            let _ = lanes[lane].send(job);
         }
     }
 
@@ -261,7 +277,7 @@ impl RunThreads {
         self.recall.iter().for_each(|recall| recall.forget());
     }
 
-    /// Ends a thread and drops its replicas.
+    /// Ends the threads of a run and drops its replicas.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.jobs.remove(&thread);
     }

@@ -785,7 +785,7 @@ pub struct Spent {
     /// The time that workers computed its tasks, by their clocks; all slots and all copies of tasks together.
     #[prost(uint64, tag = "1")]
     pub computing_us: u64,
-    /// The time that the coordinator's thread of the run planned rounds, checked and absorbed outputs, and sealed states.
+    /// The time that the run's threads in the coordinator together took to plan, check, absorb and seal.
     #[prost(uint64, tag = "2")]
     pub absorbing_us: u64,
     /// The time that the store took for the run's objects.

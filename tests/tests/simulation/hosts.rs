@@ -14,13 +14,14 @@ use bytes::Bytes;
 use cpu_time::ThreadTime;
 use evoxo_common::{
     digest::Digest,
+    experiment::Config,
     task::{Encoded, NoPrograms},
     time::Millis,
 };
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Request, RequestId, SessionId, Settings, ThreadId},
     prepared::Prepared,
-    replicas::Replicas,
+    replicas::{ReplicaKey, Replicas, Report},
     store::Store,
     trust::Level,
 };
@@ -56,6 +57,10 @@ struct Model {
     more: Nanos,
     /// Whether computation takes time.
     measured: bool,
+    /// The cores of the coordinator's host that work on the replicas.
+    lanes: usize,
+    /// How much longer each job of the replicas takes than it takes here.
+    job: Nanos,
 }
 
 impl Model {
@@ -121,6 +126,10 @@ struct Simulated {
     busy: Nanos,
     /// Computed tasks; a second copy counts.
     tasks: u64,
+    /// The least time that the dependencies between rounds allow: the longest replica's, with a host for each task.
+    chain: Nanos,
+    /// The time that all lanes together planned, checked, absorbed and sealed.
+    jobs: Nanos,
 }
 
 impl Simulated {
@@ -135,12 +144,16 @@ struct Hosts<'a> {
     known: &'a mut Known,
     busy: Nanos,
     tasks: u64,
+    /// The tasks of each round.
+    rounds: BTreeMap<(ReplicaKey, u64), Vec<Digest>>,
+    jobs: Nanos,
     now: Nanos,
     queue: BTreeMap<(Nanos, u64), Happening>,
     counter: u64,
     core: Coordinator,
     core_thread: Queue,
-    replicas: BTreeMap<ThreadId, (Replicas, Queue)>,
+    /// The lanes of each run, each with its own processor.
+    replicas: BTreeMap<ThreadId, Vec<(Replicas, Queue)>>,
     store: Store,
     card_in: Queue,
     card_out: Queue,
@@ -176,6 +189,8 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
         known,
         busy: 0,
         tasks: 0,
+        rounds: BTreeMap::new(),
+        jobs: 0,
         now: 0,
         queue: BTreeMap::new(),
         counter: 0,
@@ -201,8 +216,9 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
     };
     all.plan(begin, Happening::ToCore(Event::Request { id: RequestId(0), request }));
     loop {
-        if let Some((end, digest)) = all.finished {
-            return Simulated { time: end - begin, digest, busy: all.busy, tasks: all.tasks };
+        if let Some((end, digest)) = all.finished.take() {
+            let (busy, tasks, jobs) = (all.busy, all.tasks, all.jobs);
+            return Simulated { time: end - begin, digest, busy, tasks, chain: all.chain(), jobs };
         }
         let ((at, _), next) = all.queue.pop_first().expect("something happens until the end");
         all.now = at;
@@ -211,6 +227,16 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
 }
 
 impl Hosts<'_> {
+    /// The longest replica's time, if each task had its own host and nothing else took time.
+    fn chain(&self) -> Nanos {
+        let mut chains = BTreeMap::<ReplicaKey, Nanos>::new();
+        for ((replica, _), tasks) in &self.rounds {
+            let took = tasks.iter().map(|hash| self.known[hash].1 + self.model.more);
+            *chains.entry(*replica).or_default() += took.max().unwrap_or(0);
+        }
+        chains.into_values().max().unwrap_or(0)
+    }
+
     fn plan(&mut self, at: Nanos, what: Happening) {
         self.counter += 1;
         self.queue.insert((at, self.counter), what);
@@ -276,14 +302,27 @@ impl Hosts<'_> {
                 self.plan(at + self.model.latency, Happening::ToWorker(session.0 as usize, bytes));
             }
             Effect::Start { thread, prepared, draw, states, .. } => {
-                let replicas = Replicas::new(registry(), prepared, draw, states);
-                self.replicas.insert(thread, (replicas, Queue::default()));
+                let lanes = Replicas::in_lanes(registry(), &prepared, draw, states, self.model.lanes);
+                self.replicas.insert(thread, lanes.into_iter().map(|lane| (lane, Queue::default())).collect());
             }
             Effect::Job { thread, job } => {
-                let Some((replicas, queue)) = self.replicas.get_mut(&thread) else { return };
-                let (reports, took) = self.model.timed(|| replicas.run(job));
-                let at = queue.take(at, took);
-                if !reports.is_empty() {
+                let Some(lanes) = self.replicas.get_mut(&thread) else { return };
+                let mut done = Vec::new();
+                for (lane, job) in job.for_lanes(lanes.len()) {
+                    let (replicas, queue) = &mut lanes[lane];
+                    let (reports, took) = self.model.timed(|| replicas.run(job));
+                    let took = took + self.model.job;
+                    let at = queue.take(at, took);
+                    self.jobs += took;
+                    for report in &reports {
+                        if let Report::Planned { replica, round, tasks, .. } = report {
+                            let hashes = tasks.iter().map(|task| task.encoded.hash);
+                            self.rounds.entry((*replica, *round)).or_default().extend(hashes);
+                        }
+                    }
+                    done.extend(Some((at, reports, took)).filter(|(_, reports, _)| !reports.is_empty()));
+                }
+                for (at, reports, took) in done {
                     self.plan(at, Happening::ToCore(Event::Done { thread, reports, took_us: took / 1000 }));
                 }
             }
@@ -362,13 +401,43 @@ fn rounds_are_shared_by_all_hosts() {
          reply_bytes = 9\n",
     );
     let digest = digest_of_one_thread(&prepared.toml);
-    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false };
+    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 16, job: 0 };
     for hosts in [1, 2, 3, 4, 8, 16, 20] {
         let (time, found) = simulate(&prepared, hosts, model);
         assert_eq!(found, digest, "{hosts} hosts");
         let least = 200 * 16_u64.div_ceil(hosts as u64) * 10 * MS;
         assert!(time < least + least / 20, "{hosts} hosts took {} ms where {} are needed", time / MS, least / MS);
     }
+}
+
+/// Jobs of the replicas, 2 ms each, take longer than the hosts compute, but several cores work on them.
+#[test]
+fn the_replicas_of_a_run_are_absorbed_by_several_cores() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 64\n[settings]\nrounds = 20\ntasks = 1\npayload_bytes = 40\n\
+         reply_bytes = 9\n",
+    );
+    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 1, job: 2 * MS };
+    let one = simulate_knowing(&prepared, 16, model, &mut Known::new());
+    assert!(one.time > 64 * 20 * 2 * MS, "one core cannot absorb so fast: {} ms", one.time / MS);
+    let several = simulate_knowing(&prepared, 16, Model { lanes: 16, ..model }, &mut Known::new());
+    assert_eq!(one.digest, several.digest);
+    assert!(several.idle(16) < 0.05, "the hosts have no task for {:.1} % of the time", 100.0 * several.idle(16));
+}
+
+/// One replica has four times the rounds of the seven others. If all took turns, one host would compute its last thirty rounds
+/// alone.
+#[test]
+fn the_replica_with_the_most_work_left_comes_first() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 20\ntasks = 1\npayload_bytes = 40\n\
+         reply_bytes = 9\n[arms.a]\n[arms.b]\n[arms.c]\n[arms.d]\n[arms.e]\n[arms.f]\n[arms.g]\n\
+         [arms.long]\nrounds = 80\n",
+    );
+    let model = Model { gigabits: 10, latency: MS / 10, more: 1100 * MS, measured: false, lanes: 1, job: 0 };
+    let found = simulate_knowing(&prepared, 2, model, &mut Known::new());
+    assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
+    assert!(found.idle(2) < 0.1, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(2));
 }
 
 /// A trial of so many games by so many learners, or by the serial learner for 0. The settings are those of
@@ -404,7 +473,7 @@ fn one_learner_on_many_hosts() {
         for (learners, hosts, gigabits, game_ms) in rows.iter().copied() {
             let latency = if gigabits == 0 { 0 } else { MS / 10 };
             // A task is four games.
-            let model = Model { gigabits, latency, more: 4 * game_ms * MS, measured: true };
+            let model = Model { gigabits, latency, more: 4 * game_ms * MS, measured: true, lanes: 16, job: 0 };
             // The difference between a longer and a shorter run, which excludes the test, the start and the end.
             let [half, whole] = [GAMES, 2 * GAMES].map(|games| {
                 let (time, digest) = simulate(&trial(learners, games), hosts, model);
@@ -421,22 +490,30 @@ fn one_learner_on_many_hosts() {
 const COUNTED: [usize; 4] = [2, 8, 16, 64];
 
 /// Prints the share of the hosts' time in which they compute nothing, for each file of `FILES` (names of files in
-/// `experiments/`, without the ending, separated by commas), with the measured durations of its tasks.
+/// `experiments/`, without the ending, separated by commas), with the measured durations of its tasks. A smaller copy of a file is
+/// named with its changes: `td3d-paper:games=20000`. A run takes at least `chain_s`, because of the dependencies between rounds.
 #[test]
 #[ignore = "it computes whole experiments"]
 fn idle_time_of_experiments() {
     let files = std::env::var("FILES").expect("FILES=menace,rules");
-    let model = Model { gigabits: 10, latency: MS / 10, more: 0, measured: true };
-    println!("file,hosts,tasks,busy_s,seconds,idle_percent");
+    let model = Model { gigabits: 10, latency: MS / 10, more: 0, measured: true, lanes: 16, job: 0 };
+    println!("file,hosts,tasks,busy_s,seconds,idle_percent,chain_s,jobs_s");
     for file in files.split(',') {
-        let path = workspace().join("experiments").join(format!("{file}.toml"));
-        let prepared = draw::prepared(&std::fs::read_to_string(&path).expect("an experiment file"));
+        let mut parts = file.split(':');
+        let path = workspace().join("experiments").join(format!("{}.toml", parts.next().expect("a name")));
+        let overrides: Vec<(String, String)> =
+            parts.filter_map(|part| part.split_once('=')).map(|(key, value)| (key.into(), value.into())).collect();
+        let text = std::fs::read_to_string(&path).expect("an experiment file");
+        let config = Config::parse(registry(), file, &text, &overrides).unwrap_or_else(|all| panic!("{all}"));
+        let prepared = Prepared::new(config);
         let mut known = Known::new();
         let mut digests = Vec::new();
         for hosts in COUNTED {
             let found = simulate_knowing(&prepared, hosts, model, &mut known);
-            let [busy, seconds] = [found.busy, found.time].map(|time| time as f64 / 1e9);
-            println!("{file},{hosts},{},{busy:.2},{seconds:.2},{:.1}", found.tasks, 100.0 * found.idle(hosts));
+            let [busy, seconds, chain, jobs] =
+                [found.busy, found.time, found.chain, found.jobs].map(|time| time as f64 / 1e9);
+            let (tasks, idle) = (found.tasks, 100.0 * found.idle(hosts));
+            println!("{file},{hosts},{tasks},{busy:.2},{seconds:.2},{idle:.1},{chain:.2},{jobs:.2}");
             digests.push(found.digest);
         }
         assert!(digests.iter().all(|digest| *digest == digests[0]), "{file}: {digests:?}");

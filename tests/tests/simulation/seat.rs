@@ -65,6 +65,8 @@ pub(super) struct Done {
     pub(super) more: bool,
 }
 
+/// The lanes of each run.
+const LANES: usize = 3;
 /// So little that some evaluations are forgotten.
 const RECALL_BYTES: u64 = 16 << 10;
 
@@ -110,7 +112,8 @@ impl Seat {
         let (cordons, _) = store.load_cordons().expect("objects in memory can be listed");
         let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
         let core = core.with_cordons(cordons);
-        let (writes, mut threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
+        let (writes, mut threads, idle_at) =
+            (VecDeque::new(), Turns::new(registry().clone()).in_lanes(LANES), BTreeMap::new());
         threads.recall(Some(Arc::new(Recall::new(RECALL_BYTES))));
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();

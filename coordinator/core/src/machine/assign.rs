@@ -2,11 +2,14 @@
 //!
 //! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network. Long
 //! tasks are not queued, and nothing is queued behind them, because another worker may be idle sooner. A worker gets a batch of
-//! open tasks, lowest first, of the run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is
+//! open tasks, those planned first, of the run whose turn it is (`rules/shares.rs`), among the runs that it computes. When nothing is
 //! open, tasks that were assigned long ago get another copy, starting with those that wait in a queue.
 //!
 //! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`), and some slots may be
 //! closed to long tasks (`keeping`).
+//!
+//! Once all replicas of a run have begun, tasks of the replica with the most work left come first, so that no replica is left
+//! over while the other workers have nothing to do (`Run::turn_of`).
 //!
 //! A suspect task is sent alone, to a worker that has nothing else. It waits for a worker that has proved itself, but only as
 //! long as the task takes, or some seconds. Then any eligible worker gets it. If no eligible worker has computed anything,
@@ -29,7 +32,7 @@ use super::{
     run::Run,
     runs::RunId,
     sessions::{Assignment, Session, is_long},
-    tasks::OpenTask,
+    tasks::{OpenTask, Waiting},
 };
 
 /// The maximum number of tasks of one assignment.
@@ -75,8 +78,8 @@ impl Coordinator {
     /// Whether there may be something to compute for workers with these abilities. `idle` says whether these workers are
     /// idle.
     fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
-        let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
-            let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((&self.runs[*id], *tasks.first()?));
+        let open = |tasks: &BTreeMap<RunId, Waiting>, claimed: bool| {
+            let first = |(id, tasks): (&RunId, &Waiting)| Some((&self.runs[*id], tasks.first()?.1));
             tasks.iter().filter_map(first).any(|(run, first)| {
                 let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
                 let now = idle || self.may_be_queued(run, first);
@@ -255,7 +258,7 @@ impl Coordinator {
         if !session.is_idle() && !self.may_be_queued(run, first) {
             return Vec::new();
         }
-        let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
+        let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(Waiting::len).sum();
         // At most half of an even share, so that all workers that compute this run finish at about the same time.
         let slots = self.sessions.slots_for(run).max(1);
         let share = (open / (2 * slots as usize)).max(1);
@@ -318,6 +321,8 @@ impl Coordinator {
             }
             batch.push(id);
         }
+        // Workers compute the tasks of an assignment in this order, whatever turn each had.
+        batch.sort_unstable();
         batch
     }
 

@@ -12,6 +12,8 @@ pub(super) struct Expected {
     us: BTreeMap<(u32, &'static str), u64>,
     /// The kinds of tasks of which at least one was computed rather than failed.
     computed: BTreeSet<(u32, &'static str)>,
+    /// By arm, how long all computed tasks took together, in microseconds, and the number of rounds absorbed.
+    rounds: BTreeMap<u32, (u64, u64)>,
 }
 
 impl Expected {
@@ -25,6 +27,17 @@ impl Expected {
         self.computed.contains(&(arm, work))
     }
 
+    /// A round of this arm was absorbed.
+    pub(super) fn absorbed(&mut self, arm: u32) {
+        self.rounds.entry(arm).or_default().1 += 1;
+    }
+
+    /// How long all tasks of so many rounds are expected to take together, in microseconds, if a round of the arm was absorbed.
+    pub(super) fn rounds_us(&self, arm: u32, rounds: u64) -> Option<u64> {
+        let (us, absorbed) = self.rounds.get(&arm)?;
+        Some(us.checked_div(*absorbed)?.saturating_mul(rounds))
+    }
+
     /// Learns from one task. The result is an exponential mean in which the newest duration weighs one eighth. Failed tasks
     /// count only until one task is computed.
     pub(super) fn learn(&mut self, arm: u32, work: &'static str, elapsed_us: u64, computed: bool) {
@@ -34,6 +47,10 @@ impl Expected {
             return;
         }
         let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
+        if computed {
+            let (us, _) = self.rounds.entry(arm).or_default();
+            *us = us.saturating_add(elapsed_us);
+        }
         let mean = self.us.entry((arm, work)).or_insert(elapsed_us);
         *mean = ((*mean * 7 + elapsed_us) / 8).max(1);
     }

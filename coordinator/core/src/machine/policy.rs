@@ -62,7 +62,7 @@ impl Coordinator {
         let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
         let ready = self.tasks.ready().get(&id).into_iter().flatten();
         let may = move |task: &TaskId| run.level == Level::Plain || self.may_compute(session, run, &self.tasks[*task]);
-        claimed.chain(ready).copied().filter(move |task| may(task))
+        claimed.chain(ready).map(|(_, task)| *task).filter(move |task| may(task))
     }
 
     fn has_trusted(&self, run: &Run) -> bool {

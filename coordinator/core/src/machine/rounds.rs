@@ -267,7 +267,8 @@ impl Coordinator {
             return;
         }
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
-        tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));
+        let turn = run.turn_of(replica);
+        tasks.into_iter().for_each(|task| self.tasks.add(id, replica, (round, turn), task));
     }
 
     fn on_absorbed(&mut self, id: RunId, key: ReplicaKey, rounds: u64, metric: Option<f64>, failure: Option<String>) {
@@ -276,6 +277,7 @@ impl Coordinator {
         self.tally.rounds += 1;
         let record = run.replicas.record(key);
         (record.rounds, record.metric) = (rounds, metric);
+        run.expected.absorbed(key.arm);
         run.checkpoints.note_round(self.now, interval_ms);
         if let Some(why) = failure {
             let arm = &run.prepared.config.arms[key.arm as usize].name;

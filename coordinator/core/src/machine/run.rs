@@ -249,6 +249,19 @@ impl Run {
         self.spent.rechecked += rechecked;
     }
 
+    /// When the tasks of a replica are assigned, among the run's tasks: those with the lowest number first, and of those the one
+    /// planned first. Once all replicas have begun, the number is lower the longer the replica's remaining rounds are expected
+    /// to take. Otherwise the longest replica would be left over at the end, and one worker would compute its rounds alone.
+    pub(super) fn turn_of(&self, key: ReplicaKey) -> u32 {
+        if !self.replicas.unbegun().is_empty() {
+            return 0;
+        }
+        let left = self.prepared.rounds(key.arm).saturating_sub(self.replicas[&key].rounds);
+        // Replicas whose remaining work differs by less than an eighth take turns, so that tasks of one kind stay together.
+        let eighths = |us: u64| 8 * us.ilog2() + (us >> us.ilog2().saturating_sub(3)) as u32 % 8;
+        self.expected.rounds_us(key.arm, left).map_or(0, |us| 8 * u64::BITS - eighths(us.max(1)))
+    }
+
     /// Moves a replica to another phase.
     pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
         self.replicas.set(key, phase, self.prepared.replica_bytes(key.arm));

@@ -53,9 +53,7 @@ impl Coordinator {
 
     /// Writes a sealed checkpoint.
     pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
-        // The checkpoint contains all rounds absorbed so far.
         let run = self.runs.adjust(id);
-        run.checkpoints.dirty = false;
         let (length, keep) = (bytes.len() as u64, run.prepared.config.keep);
         run.checkpoint_bytes = 2 * length;
         run.kept_bytes = run.kept_bytes.saturating_add(length).min(keep);
@@ -76,6 +74,8 @@ impl Coordinator {
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
         if let Some(thread) = checkpoint {
+            // A lane may absorb more rounds after it has given its part, and report them before the checkpoint is sealed.
+            run.checkpoints.dirty = false;
             run.checkpoints.writing = true;
             run.checkpoints.number += 1;
             run.checkpoints.begun = self.now;

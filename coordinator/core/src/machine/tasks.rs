@@ -30,6 +30,8 @@ pub(super) struct OpenTask {
     pub(super) index: usize,
     pub(super) work: &'static str,
     pub(super) encoded: Encoded,
+    /// Of the run's waiting tasks, those with the lowest number go first: see [`Run::turn_of`](super::run::Run::turn_of).
+    turn: u32,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
     /// The number of outputs that the run's thread is checking, and how many of them come from workers that were assigned the
@@ -80,6 +82,7 @@ impl OpenTask {
     fn new(run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) -> Self {
         let PlannedTask { index, work, encoded } = planned;
         Self {
+            turn: 0,
             run,
             replica,
             round,
@@ -162,6 +165,9 @@ pub(super) struct AwaitingCopies {
     copies: usize,
 }
 
+/// Tasks that wait for a worker, each with its turn, in the order in which they are assigned.
+pub(super) type Waiting = BTreeSet<(u32, TaskId)>;
+
 /// The open tasks of all runs.
 #[derive(Default)]
 pub(super) struct Tasks {
@@ -169,12 +175,12 @@ pub(super) struct Tasks {
     open: BTreeMap<TaskId, OpenTask>,
     by_hash: BTreeMap<Digest, Vec<TaskId>>,
     /// Tasks without a copy, by run, except suspects.
-    ready: BTreeMap<RunId, BTreeSet<TaskId>>,
+    ready: BTreeMap<RunId, Waiting>,
     suspects: BTreeSet<TaskId>,
     /// Whether suspects were added since the last query.
     new_suspects: bool,
     /// Tasks without a copy that have an output which does not count yet, by run, except suspects.
-    claimed: BTreeMap<RunId, BTreeSet<TaskId>>,
+    claimed: BTreeMap<RunId, Waiting>,
     awaiting: BTreeMap<Digest, AwaitingCopies>,
     /// The number of tasks assigned to workers, by run; no entry is 0.
     assigned: BTreeMap<RunId, usize>,
@@ -196,8 +202,8 @@ impl Index<TaskId> for Tasks {
 }
 
 impl Tasks {
-    pub(super) fn add(&mut self, run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) {
-        self.open(OpenTask::new(run, replica, round, planned));
+    pub(super) fn add(&mut self, run: RunId, replica: ReplicaKey, (round, turn): (u64, u32), planned: PlannedTask) {
+        self.open(OpenTask { turn, ..OpenTask::new(run, replica, round, planned) });
     }
 
     /// Opens a task that recomputes outputs.
@@ -308,7 +314,7 @@ impl Tasks {
         let bytes = self.bytes.get_mut(&task.run).expect("the bytes of an open task are counted");
         *bytes -= Prepared::task_bytes(task.encoded.own.len());
         self.count_assigned(task.run, !task.copies.is_empty(), false);
-        self.unready(id, task.run);
+        self.unready((task.turn, id), task.run);
         task
     }
 
@@ -317,9 +323,9 @@ impl Tasks {
         let task = self.open.get_mut(&id).unwrap_or_else(|| closed(id));
         let before = !task.copies.is_empty();
         change(task);
-        let (run, now) = (task.run, !task.copies.is_empty());
+        let (run, turn, now) = (task.run, task.turn, !task.copies.is_empty());
         self.count_assigned(run, before, now);
-        self.unready(id, run);
+        self.unready((turn, id), run);
         self.update_ready(id);
     }
 
@@ -404,11 +410,11 @@ impl Tasks {
         }
     }
 
-    fn unready(&mut self, id: TaskId, run: RunId) {
-        self.suspects.remove(&id);
+    fn unready(&mut self, place: (u32, TaskId), run: RunId) {
+        self.suspects.remove(&place.1);
         for sets in [&mut self.ready, &mut self.claimed] {
             if let Some(ready) = sets.get_mut(&run) {
-                ready.remove(&id);
+                ready.remove(&place);
                 if ready.is_empty() {
                     sets.remove(&run);
                 }
@@ -423,25 +429,25 @@ impl Tasks {
         }
         match (&task.evidence, task.claims.is_empty()) {
             (Some(_), _) => self.new_suspects |= self.suspects.insert(id),
-            (None, true) => _ = self.ready.entry(task.run).or_default().insert(id),
-            (None, false) => _ = self.claimed.entry(task.run).or_default().insert(id),
+            (None, true) => _ = self.ready.entry(task.run).or_default().insert((task.turn, id)),
+            (None, false) => _ = self.claimed.entry(task.run).or_default().insert((task.turn, id)),
         }
     }
 
     /// Tasks without a copy, by run, except suspects.
-    pub(super) fn ready(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
+    pub(super) fn ready(&self) -> &BTreeMap<RunId, Waiting> {
         &self.ready
     }
 
     /// Tasks without a copy whose outputs do not count yet, by run, except suspects.
-    pub(super) fn claimed(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
+    pub(super) fn claimed(&self) -> &BTreeMap<RunId, Waiting> {
         &self.claimed
     }
 
     /// The number of a run's tasks that no worker is computing. With `claimed`, this includes tasks that one worker has
     /// computed and another must compute.
     pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {
-        let of_run = |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&run).map_or(0, BTreeSet::len);
+        let of_run = |sets: &BTreeMap<RunId, Waiting>| sets.get(&run).map_or(0, BTreeSet::len);
         let suspects = self.suspects.iter().filter(|id| self[**id].run == run).count();
         of_run(&self.ready) + suspects + if claimed { of_run(&self.claimed) } else { 0 }
     }
@@ -502,8 +508,9 @@ impl Tasks {
                 *assigned.entry(task.run).or_default() += 1;
             }
             if task.is_ready() {
+                let place = (task.turn, *id);
                 let in_set =
-                    |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&task.run).is_some_and(|set| set.contains(id));
+                    |sets: &BTreeMap<RunId, Waiting>| sets.get(&task.run).is_some_and(|set| set.contains(&place));
                 let found = match (&task.evidence, task.claims.is_empty()) {
                     (Some(_), _) => self.suspects.contains(id),
                     (None, true) => in_set(&self.ready),

@@ -1,5 +1,5 @@
-//! The replicas of one run; their states are held nowhere else. Each run has a thread that does the core's jobs, so that
-//! planning, checking and absorbing delay neither the core nor other runs.
+//! The replicas of one run, or those of one of its lanes; their states are held nowhere else. Each lane has a thread that does
+//! the core's jobs, so that planning, checking and absorbing delay neither the core nor other runs.
 //!
 //! Pure like the core: jobs go in and reports come out, in order.
 
@@ -18,6 +18,7 @@ use evoxo_common::{
 use evoxo_proto::v1;
 
 mod jobs;
+mod lanes;
 mod recall;
 mod recomputations;
 mod turns;
@@ -29,6 +30,7 @@ use crate::{
     trust::{Draw, Holder, Worth, void_since},
 };
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+use lanes::Parts;
 pub use recall::{Counted, Known, News, Recall, Recalling};
 use recall::{Differing, Pieces, Planned};
 pub use recomputations::Recomputation;
@@ -72,6 +74,8 @@ pub struct Replicas {
     /// `None` if every task is computed.
     recalling: Option<Recalling>,
     begun: BTreeMap<ReplicaKey, Begun>,
+    /// The checkpoints that the lanes of the run give their parts to.
+    parts: Arc<Parts>,
     broken: bool,
 }
 
@@ -100,6 +104,7 @@ impl Replicas {
             prepared,
             draw,
             recalling: None,
+            parts: Parts::of_one_lane(),
             broken: false,
         }
     }
@@ -158,8 +163,11 @@ impl Replicas {
             }
             Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
             Job::Checkpoint { number } => {
-                let states = self.begun.values().map(Begun::save).collect();
-                reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
+                let part = self.begun.iter().map(|(key, begun)| (*key, begun.save())).collect();
+                let states = self.parts.add(number, part).into_iter();
+                reports.extend(
+                    states.map(|all| Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, all) }),
+                );
             }
             Job::Copy { request, replica } => {
                 // Do not reveal which outputs are to be recomputed.

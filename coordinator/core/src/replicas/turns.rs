@@ -13,14 +13,21 @@ use crate::{id::ThreadId, prepared::Prepared, trust::Draw};
 pub struct Turns {
     registry: Registry,
     recall: Option<Arc<Recall>>,
-    runs: BTreeMap<ThreadId, Replicas>,
+    lanes: usize,
+    runs: BTreeMap<ThreadId, Vec<Replicas>>,
 }
 
 impl Turns {
     /// Starts without runs.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { registry, recall: None, runs: BTreeMap::new() }
+        Self { registry, recall: None, lanes: 1, runs: BTreeMap::new() }
+    }
+
+    /// Divides runs among at most so many lanes.
+    #[must_use]
+    pub fn in_lanes(self, lanes: usize) -> Self {
+        Self { lanes, ..self }
     }
 
     /// From now on, runs that start recall these outputs.
@@ -42,14 +49,16 @@ impl Turns {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        let recalling = Recalling::of(self.recall.as_ref(), scope);
-        let replicas = Replicas::new(&self.registry, prepared, draw, states).recalling(recalling);
-        self.runs.insert(thread, replicas);
+        let lanes = Replicas::in_lanes(&self.registry, &prepared, draw, states, self.lanes);
+        let recalling = || Recalling::of(self.recall.as_ref(), scope);
+        self.runs.insert(thread, lanes.into_iter().map(|lane| lane.recalling(recalling())).collect());
     }
 
     /// Does a job and returns its reports; `None` if the core has dropped the thread.
     pub fn run(&mut self, thread: ThreadId, job: Job) -> Option<Vec<Report>> {
-        Some(self.runs.get_mut(&thread)?.run(job))
+        let lanes = self.runs.get_mut(&thread)?;
+        let jobs = job.for_lanes(lanes.len()).into_iter();
+        Some(jobs.flat_map(|(lane, job)| lanes[lane].run(job)).collect())
     }
 
     /// The core drops a thread.

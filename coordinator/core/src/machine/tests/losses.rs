@@ -362,7 +362,7 @@ fn tasks_that_fail_everywhere_set_no_worker_aside() {
     story.submit("good", &good).unwrap();
     let tasks = &story.core.tasks;
     let bad = &tasks.ready()[&story.core.runs.find("bad").unwrap()];
-    let bad: Vec<_> = bad.iter().filter_map(|task| Some(tasks.get(*task)?.encoded.hash)).collect();
+    let bad: Vec<_> = bad.iter().filter_map(|(_, task)| Some(tasks.get(*task)?.encoded.hash)).collect();
     assert_eq!(bad.len(), 40);
     (1..=4).for_each(|session| story.join(session, 1));
     let judge = |task: &Encoded| if bad.contains(&task.hash) { panicking(task) } else { honest(task) };

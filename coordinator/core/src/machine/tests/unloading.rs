@@ -89,3 +89,40 @@ fn a_run_cancelled_during_a_checkpoint_is_unloaded_at_once() {
     story.work_to_the_end(1);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
+
+/// A lane has given its part of a checkpoint, and then reports a round before the checkpoint is sealed. Another checkpoint has
+/// this round.
+#[test]
+fn a_round_reported_while_a_checkpoint_is_sealed_is_in_the_next_one() {
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
+    story.submit("r", CONFIG).unwrap();
+    let thread = story.core.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
+    let absorbed =
+        |index| Report::Absorbed { replica: ReplicaKey { arm: 0, index }, rounds: 1, metric: None, failure: None };
+    let report = |story: &mut Story, report| {
+        let effects = story.core.handle(story.now, Event::Done { thread, reports: vec![report], took_us: 0 });
+        effects.iter().filter(|it| matches!(it, Effect::Job { job: Job::Checkpoint { .. }, .. })).count()
+    };
+    assert_eq!(report(&mut story, absorbed(0)), 0);
+    story.now = story.now + 1000;
+    let effects = story.core.handle(story.now, Event::Wake);
+    let number = effects.iter().find_map(|effect| match effect {
+        Effect::Job { job: Job::Checkpoint { number }, .. } => Some(*number),
+        _ => None,
+    });
+    report(&mut story, absorbed(1));
+    let sealed = Report::Checkpoint { number: number.expect("a checkpoint is due"), sealed: bytes::Bytes::new() };
+    let effects = story.core.handle(story.now, Event::Done { thread, reports: vec![sealed], took_us: 0 });
+    let write = effects.iter().find_map(|effect| match effect {
+        Effect::Store { write, what: Write::Checkpoint { .. }, .. } => Some(*write),
+        _ => None,
+    });
+    let stored = Event::Stored { write: write.unwrap(), outcome: Ok(Stored::Written(None)), took_us: 0 };
+    story.core.handle(story.now, stored);
+    story.now = story.now + 1000;
+    let effects = story.core.handle(story.now, Event::Wake);
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Job { job: Job::Checkpoint { .. }, .. })),
+        "{effects:?}"
+    );
+}
