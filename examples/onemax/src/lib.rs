@@ -89,16 +89,9 @@ impl Experiment for OneMax {
 
     fn demand(settings: &Settings) -> Demand {
         // In a message, a string has a byte for each bit and at most four more.
-        let bytes = |strings: usize| (48 + strings * (settings.length + 4)) as u64;
-        let (tasks, task_bytes, state_bytes) = (settings.population as u64, bytes(1), bytes(settings.population));
-        Demand {
-            tasks,
-            task_bytes,
-            output_bytes: 8,
-            state_bytes,
-            rows: settings.generations.into(),
-            ..Demand::default()
-        }
+        let bytes = |strings: u64| 48 + strings * (settings.length as u64 + 4);
+        let (tasks, rows) = (settings.population as u64, settings.generations.into());
+        Demand { tasks, task_bytes: bytes(1), output_bytes: 8, state_bytes: bytes(tasks), rows, ..Demand::default() }
     }
 
     fn first(Identity { settings, stream, .. }: &Identity<'_, Self>) -> Population {
