@@ -22,7 +22,7 @@ use crate::{
     core::{Event, Request, StoreFault, ThreadId, Write, WriteId},
     metrics::meters::{self, Meters},
     prepared::Prepared,
-    replicas::{Job, Recall, Recalling, Replicas},
+    replicas::{Job, Lanes, Recall, Recalling, Replicas},
     store::{Cluster, Epoch, Store, TOGETHER_BYTES_MAX},
     trust::Draw,
 };
@@ -31,6 +31,9 @@ use crate::{
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to lead in a store that cannot be written, if there is nothing to write.
 const LEAD_PAUSE: Duration = Duration::from_secs(1);
+
+/// With more lanes than this for each core, a run that is loaded gets only one.
+const LANES_PER_CORE: usize = 4;
 
 /// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
@@ -208,8 +211,7 @@ pub(super) struct RunThreads {
     registry: Registry,
     inbox: Inbox,
     /// For each lane of a run the queue of its thread.
-    jobs: BTreeMap<ThreadId, Vec<mpsc::Sender<Job>>>,
-    /// How many lanes the runs may have together, except that each has one.
+    jobs: BTreeMap<ThreadId, (Lanes, Vec<mpsc::Sender<Job>>)>,
     cores: usize,
     meters: Arc<Meters>,
     /// The outputs that all runs recall; `None` if every task is computed.
@@ -230,21 +232,29 @@ impl RunThreads {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        // A run that is alone gets all cores, and a later one its share, so that many runs have few threads.
-        let most = self.cores / (self.jobs.len() + 1);
-        let lanes = Replicas::in_lanes(&self.registry, &prepared, draw, states, most).into_iter();
-        let jobs = lanes.map(|lane| {
-            let recalling = Recalling::of(self.recall.as_ref(), scope);
-            self.start_lane(thread, lane.recalling(recalling))
+        // Lanes of many runs would only share the cores.
+        let open: usize = self.jobs.values().map(|(lanes, _)| lanes.count()).sum();
+        let most = if open < LANES_PER_CORE * self.cores { self.cores } else { 1 };
+        let lanes = Lanes::of(&prepared, most);
+        let (jobs, parts): (Vec<_>, Vec<_>) = (0..lanes.count()).map(|_| self.start_lane(thread)).unzip();
+        self.jobs.insert(thread, (lanes, jobs));
+        let (registry, recalling) = (self.registry.clone(), Recalling::of(self.recall.as_ref(), scope));
+        // Reading many states takes time, which the core does not have.
+        spawn("lanes", move || {
+            let all = Replicas::in_lanes(&registry, &prepared, draw, states, lanes);
+            for (lane, part) in all.into_iter().zip(parts) {
+                // A lane that has ended already was dropped by the core.
+                let _ = part.send(lane.recalling(recalling.clone()));
+            }
         });
-        let jobs = jobs.collect();
-        self.jobs.insert(thread, jobs);
     }
 
-    fn start_lane(&self, thread: ThreadId, mut replicas: Replicas) -> mpsc::Sender<Job> {
-        let (jobs, received) = mpsc::channel();
+    /// Starts the thread of a lane. It waits for its replicas, and then does its jobs.
+    fn start_lane(&self, thread: ThreadId) -> (mpsc::Sender<Job>, mpsc::Sender<Replicas>) {
+        let ((jobs, received), (part, replicas)) = (mpsc::channel::<Job>(), mpsc::channel::<Replicas>());
         let (inbox, meters) = (self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
+            let Ok(mut replicas) = replicas.recv() else { return };
             let mut waiting_us = 0;
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));
@@ -262,14 +272,14 @@ impl RunThreads {
                 }
             }
         });
-        jobs
+        (jobs, part)
     }
 
     pub(super) fn send(&self, thread: ThreadId, job: Job) {
-        let Some(lanes) = self.jobs.get(&thread) else { return };
-        for (lane, job) in job.for_lanes(lanes.len()) {
+        let Some((lanes, jobs)) = self.jobs.get(&thread) else { return };
+        for (lane, job) in job.for_lanes(*lanes) {
             // A thread that has ended after a panic has reported it already.
-            let _ = lanes[lane].send(job);
+            let _ = jobs[lane].send(job);
         }
     }
 

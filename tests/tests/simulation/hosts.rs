@@ -21,7 +21,7 @@ use evoxo_common::{
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Request, RequestId, SessionId, Settings, ThreadId},
     prepared::Prepared,
-    replicas::{ReplicaKey, Replicas, Report},
+    replicas::{Lanes, ReplicaKey, Replicas, Report},
     store::Store,
     trust::Level,
 };
@@ -153,7 +153,7 @@ struct Hosts<'a> {
     core: Coordinator,
     core_thread: Queue,
     /// The lanes of each run, each with its own processor.
-    replicas: BTreeMap<ThreadId, Vec<(Replicas, Queue)>>,
+    replicas: BTreeMap<ThreadId, (Lanes, Vec<(Replicas, Queue)>)>,
     store: Store,
     card_in: Queue,
     card_out: Queue,
@@ -302,13 +302,14 @@ impl Hosts<'_> {
                 self.plan(at + self.model.latency, Happening::ToWorker(session.0 as usize, bytes));
             }
             Effect::Start { thread, prepared, draw, states, .. } => {
-                let lanes = Replicas::in_lanes(registry(), &prepared, draw, states, self.model.lanes);
-                self.replicas.insert(thread, lanes.into_iter().map(|lane| (lane, Queue::default())).collect());
+                let lanes = Lanes::of(&prepared, self.model.lanes);
+                let all = Replicas::in_lanes(registry(), &prepared, draw, states, lanes).into_iter();
+                self.replicas.insert(thread, (lanes, all.map(|lane| (lane, Queue::default())).collect()));
             }
             Effect::Job { thread, job } => {
-                let Some(lanes) = self.replicas.get_mut(&thread) else { return };
+                let Some((division, lanes)) = self.replicas.get_mut(&thread) else { return };
                 let mut done = Vec::new();
-                for (lane, job) in job.for_lanes(lanes.len()) {
+                for (lane, job) in job.for_lanes(*division) {
                     let (replicas, queue) = &mut lanes[lane];
                     let (reports, took) = self.model.timed(|| replicas.run(job));
                     let took = took + self.model.job;

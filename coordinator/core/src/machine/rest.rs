@@ -90,7 +90,7 @@ impl Coordinator {
         run.rest_replicas();
         let thread = run.thread();
         run.presence = Presence::Resting;
-        (run.checkpoints.dirty, run.checkpoints.unsaved_since) = (false, None);
+        (run.checkpoints.dirty, run.checkpoints.writing, run.checkpoints.unsaved_since) = (false, false, None);
         if let Some(thread) = thread {
             self.runs.end_thread(thread);
             self.effects.push(Effect::Drop { thread });

@@ -213,8 +213,12 @@ impl Coordinator {
                 self.tasks.close_replica(id, replica);
                 self.runs.change(id).set_phase(replica, ReplicaPhase::Computed);
             }
-            Report::Absorbed { replica, rounds, metric, failure } => {
+            Report::Absorbed { replica, rounds, metric, failure, given } => {
                 self.on_absorbed(id, replica, rounds, metric, failure);
+                let run = self.runs.adjust(id);
+                if !run.checkpoints.will_have_after(given) {
+                    run.checkpoints.note_round(self.now, self.settings.checkpoint_interval_ms);
+                }
             }
             Report::Voided { replica, since } => self.begin_anew(id, replica, since),
             Report::Finished { replica, digest, sealed, exposed } => {
@@ -272,13 +276,11 @@ impl Coordinator {
     }
 
     fn on_absorbed(&mut self, id: RunId, key: ReplicaKey, rounds: u64, metric: Option<f64>, failure: Option<String>) {
-        let interval_ms = self.settings.checkpoint_interval_ms;
         let run = self.runs.change(id);
         self.tally.rounds += 1;
         let record = run.replicas.record(key);
         (record.rounds, record.metric) = (rounds, metric);
         run.expected.absorbed(key.arm);
-        run.checkpoints.note_round(self.now, interval_ms);
         if let Some(why) = failure {
             let arm = &run.prepared.config.arms[key.arm as usize].name;
             let sentence = format!("replica {} of arm {arm:?} {why}", key.index);

@@ -61,7 +61,7 @@ pub(super) struct Checkpoints {
     pub(super) number: u64,
     /// The newest checkpoint in the store.
     pub(super) object: Option<String>,
-    /// A round was absorbed since the last checkpoint was sealed.
+    /// Something is in no checkpoint, not even in the one that is being made.
     pub(super) dirty: bool,
     /// Since when there have been rounds that no stored checkpoint has.
     pub(super) unsaved_since: Option<Millis>,
@@ -73,6 +73,12 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
+    /// Whether the checkpoint that is being made has a round of which its lane reports that it has given its part of the
+    /// checkpoint with this number before, but of no later one.
+    pub(super) fn will_have_after(&self, given: u64) -> bool {
+        self.writing && given < self.number
+    }
+
     /// There is something that no checkpoint has. It is saved after this time at the latest.
     pub(super) fn note_round(&mut self, now: Millis, interval_ms: u64) {
         if !self.dirty {
@@ -253,7 +259,8 @@ impl Run {
     /// planned first. Once all replicas have begun, the number is lower the longer the replica's remaining rounds are expected
     /// to take. Otherwise the longest replica would be left over at the end, and one worker would compute its rounds alone.
     pub(super) fn turn_of(&self, key: ReplicaKey) -> u32 {
-        if !self.replicas.unbegun().is_empty() {
+        // Rounds that were recalled say nothing about how long others take.
+        if !self.replicas.unbegun().is_empty() || self.spent.recalled > 0 {
             return 0;
         }
         let left = self.prepared.rounds(key.arm).saturating_sub(self.replicas[&key].rounds);

@@ -74,7 +74,7 @@ impl Coordinator {
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
         if let Some(thread) = checkpoint {
-            // A lane may absorb more rounds after it has given its part, and report them before the checkpoint is sealed.
+            // A lane may absorb more rounds after it has given its part, and report them before the checkpoint is stored.
             run.checkpoints.dirty = false;
             run.checkpoints.writing = true;
             run.checkpoints.number += 1;

@@ -212,6 +212,8 @@ pub enum Report {
         metric: Option<f64>,
         /// Why it ended early.
         failure: Option<String>,
+        /// The newest checkpoint to which the replica's lane gave its part before this round; 0 if there is none.
+        given: u64,
     },
     /// A replica is finished.
     Finished {

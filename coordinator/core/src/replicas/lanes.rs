@@ -1,5 +1,5 @@
 //! The lanes of a run: its replicas, divided among several [`Replicas`], which a process may run on as many threads. Replicas
-//! do not depend on each other, so lanes share only the checkpoints, which have the states of all.
+//! do not depend on each other, so lanes share only the checkpoints, which have the states of all, and what they recall.
 //!
 //! Which lane has a replica changes no state and no digest. The reports about one replica stay in order.
 
@@ -14,27 +14,49 @@ use evoxo_proto::v1;
 use super::{Job, ReceivedOutput, ReplicaKey, Replicas};
 use crate::{prepared::Prepared, trust::Draw};
 
-/// The lane of a replica. The replicas of an arm are spread evenly, and so are arms with a single replica.
-fn lane_of(replica: ReplicaKey, lanes: usize) -> usize {
-    (replica.arm as usize + replica.index as usize) % lanes
+/// How the replicas of a run are divided. It stays the same as long as the run is loaded, also if replicas are added.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    count: usize,
+    /// The replicas of each arm at the beginning.
+    replicas: usize,
+}
+
+impl Lanes {
+    /// At most so many lanes, and no more than the run has replicas.
+    #[must_use]
+    pub fn of(prepared: &Prepared, most: usize) -> Self {
+        let count = most.min(usize::try_from(prepared.replicas()).unwrap_or(most)).max(1);
+        Self { count, replicas: prepared.config.replicas as usize }
+    }
+
+    /// The number of lanes.
+    #[must_use]
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The lane of a replica: they take turns in the order of all replicas.
+    fn of_replica(self, replica: ReplicaKey) -> usize {
+        (replica.arm as usize * self.replicas + replica.index as usize) % self.count
+    }
 }
 
 impl Replicas {
-    /// The lanes of a run that starts with these saved states: at most `most`, and no more than the run has replicas.
+    /// The lanes of a run that starts with these saved states.
     #[must_use]
     pub fn in_lanes(
         registry: &Registry,
         prepared: &Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
-        most: usize,
+        lanes: Lanes,
     ) -> Vec<Self> {
-        let lanes = most.min(usize::try_from(prepared.replicas()).unwrap_or(most)).max(1);
-        let parts = Arc::new(Parts { lanes, open: Mutex::default() });
+        let parts = Arc::new(Parts { lanes: lanes.count, open: Mutex::default() });
         let whole = Self::new(registry, Arc::clone(prepared), draw, states);
-        let mut begun: Vec<BTreeMap<_, _>> = (0..lanes).map(|_| BTreeMap::new()).collect();
+        let mut begun: Vec<BTreeMap<_, _>> = (0..lanes.count).map(|_| BTreeMap::new()).collect();
         for (key, state) in whole.begun {
-            begun[lane_of(key, lanes)].insert(key, state);
+            begun[lanes.of_replica(key)].insert(key, state);
         }
         let lane = |begun| Self {
             begun,
@@ -43,6 +65,7 @@ impl Replicas {
             draw,
             recalling: None,
             parts: Arc::clone(&parts),
+            given: 0,
             broken: false,
         };
         begun.into_iter().map(lane).collect()
@@ -52,8 +75,8 @@ impl Replicas {
 impl Job {
     /// The lanes that have something to do for this job, and what it is.
     #[must_use]
-    pub fn for_lanes(self, lanes: usize) -> Vec<(usize, Self)> {
-        let of = |replica: ReplicaKey| lane_of(replica, lanes);
+    pub fn for_lanes(self, lanes: Lanes) -> Vec<(usize, Self)> {
+        let of = |replica: ReplicaKey| lanes.of_replica(replica);
         match self {
             Self::Open { replica, .. }
             | Self::Plan(replica)
@@ -68,13 +91,13 @@ impl Job {
                 }
                 by_lane.into_iter().map(|(lane, outputs)| (lane, Self::Take(outputs))).collect()
             }
-            Self::Checkpoint { number } => (0..lanes).map(|lane| (lane, Self::Checkpoint { number })).collect(),
+            Self::Checkpoint { number } => (0..lanes.count).map(|lane| (lane, Self::Checkpoint { number })).collect(),
             Self::Void { identity, convicted, vouchers } => {
                 let same = || Self::Void { identity: Arc::clone(&identity), convicted: convicted.clone(), vouchers };
-                (0..lanes).map(|lane| (lane, same())).collect()
+                (0..lanes.count).map(|lane| (lane, same())).collect()
             }
             Self::Forget { identity } => {
-                (0..lanes).map(|lane| (lane, Self::Forget { identity: Arc::clone(&identity) })).collect()
+                (0..lanes.count).map(|lane| (lane, Self::Forget { identity: Arc::clone(&identity) })).collect()
             }
         }
     }
@@ -121,24 +144,28 @@ mod tests {
     const CONFIG: &str =
         "experiment = \"dispatch\"\nreplicas = 5\n[settings]\nrounds = 3\ntasks = 4\n[arms.a]\n[arms.b]\ntasks = 2\n";
 
+    fn division(most: usize) -> Lanes {
+        Lanes::of(&Prepared::read(&registry(), "a test", CONFIG).unwrap(), most)
+    }
+
     /// Begins all replicas except one.
     fn begin(lanes: &mut [Replicas]) {
         for (arm, index) in (0..2).flat_map(|arm| (0..5).map(move |index| (arm, index))).skip(1) {
             let job = Job::Open { replica: ReplicaKey { arm, index }, attempt: 0 };
-            for (lane, job) in job.for_lanes(lanes.len()) {
+            for (lane, job) in job.for_lanes(division(lanes.len())) {
                 assert!(matches!(lanes[lane].run(job).as_slice(), [Report::Planned { .. }]));
             }
         }
     }
 
     fn checkpoint(lanes: &mut [Replicas]) -> Vec<Report> {
-        let jobs = Job::Checkpoint { number: 7 }.for_lanes(lanes.len());
+        let jobs = Job::Checkpoint { number: 7 }.for_lanes(division(lanes.len()));
         jobs.into_iter().flat_map(|(lane, job)| lanes[lane].run(job)).collect()
     }
 
     fn in_lanes(states: Vec<v1::ReplicaState>, most: usize) -> Vec<Replicas> {
         let prepared = Prepared::read(&registry(), "a test", CONFIG).unwrap();
-        Replicas::in_lanes(&registry(), &prepared, Draw::default(), states, most)
+        Replicas::in_lanes(&registry(), &prepared, Draw::default(), states, Lanes::of(&prepared, most))
     }
 
     #[test]
@@ -148,9 +175,10 @@ mod tests {
             let mut lanes = in_lanes(Vec::new(), most);
             assert_eq!(lanes.len(), most.min(10), "no more lanes than replicas");
             begin(&mut lanes);
-            if most == 3 {
-                assert!(lanes.iter().all(|lane| lane.begun.len() >= 2), "every lane has some");
-            }
+            // All but one have begun.
+            let sizes: Vec<usize> = lanes.iter().map(|lane| lane.begun.len()).collect();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            assert!(most - least <= 2 && sizes.iter().filter(|size| **size == 0).count() <= 1, "{sizes:?}");
             let reports = checkpoint(&mut lanes);
             let [Report::Checkpoint { number: 7, sealed: bytes }] = reports.as_slice() else { panic!("{reports:?}") };
             sealed.push(bytes.clone());
@@ -165,7 +193,7 @@ mod tests {
         let lanes =
             in_lanes(["a", "b"].into_iter().flat_map(|arm| (0..5).map(move |index| state(arm, index))).collect(), 4);
         for (lane, replicas) in lanes.iter().enumerate() {
-            assert!(replicas.begun.keys().all(|key| lane_of(*key, 4) == lane));
+            assert!(replicas.begun.keys().all(|key| division(4).of_replica(*key) == lane));
         }
         assert_eq!(lanes.iter().map(|lane| lane.begun.len()).sum::<usize>(), 10);
     }
@@ -177,7 +205,7 @@ mod tests {
         let forget = Job::Forget { identity: Arc::clone(&identity) };
         let void = Job::Void { identity, convicted: std::collections::BTreeSet::new(), vouchers: 1 };
         for job in [forget, void] {
-            assert_eq!(job.for_lanes(3).into_iter().map(|(lane, _)| lane).collect::<Vec<_>>(), [0, 1, 2]);
+            assert_eq!(job.for_lanes(division(3)).into_iter().map(|(lane, _)| lane).collect::<Vec<_>>(), [0, 1, 2]);
         }
     }
 }

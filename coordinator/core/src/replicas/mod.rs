@@ -30,6 +30,7 @@ use crate::{
     trust::{Draw, Holder, Worth, void_since},
 };
 pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+pub use lanes::Lanes;
 use lanes::Parts;
 pub use recall::{Counted, Known, News, Recall, Recalling};
 use recall::{Differing, Pieces, Planned};
@@ -76,6 +77,8 @@ pub struct Replicas {
     begun: BTreeMap<ReplicaKey, Begun>,
     /// The checkpoints that the lanes of the run give their parts to.
     parts: Arc<Parts>,
+    /// The newest of them that has a part of this lane; 0 at the beginning.
+    given: u64,
     broken: bool,
 }
 
@@ -105,6 +108,7 @@ impl Replicas {
             draw,
             recalling: None,
             parts: Parts::of_one_lane(),
+            given: 0,
             broken: false,
         }
     }
@@ -164,6 +168,7 @@ impl Replicas {
             Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
             Job::Checkpoint { number } => {
                 let part = self.begun.iter().map(|(key, begun)| (*key, begun.save())).collect();
+                self.given = number;
                 let states = self.parts.add(number, part).into_iter();
                 reports.extend(
                     states.map(|all| Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, all) }),
@@ -403,7 +408,7 @@ impl Replicas {
         drop(outputs);
         let metric = replica.history().last().and_then(|row| self.prepared.config.kind.metric(row));
         let failure = replica.failure().map(str::to_owned);
-        reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
+        reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure, given: self.given });
         if replica.has_barrier() {
             (round.encoder, round.pieces) = (Encoder::default(), Pieces::default());
         }

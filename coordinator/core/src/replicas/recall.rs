@@ -7,9 +7,11 @@
 //! ones are computed nevertheless and compared.
 
 use std::{
-    cell::Cell,
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use bytes::Bytes;
@@ -259,12 +261,12 @@ impl Known {
     }
 }
 
-/// What a run recalls.
-#[derive(Debug)]
+/// What a run recalls. Its lanes have copies that count together.
+#[derive(Clone, Debug)]
 pub struct Recalling {
     recall: Arc<Recall>,
     /// How many outputs could have been recalled so far.
-    asked: Cell<u64>,
+    asked: Arc<AtomicU64>,
     /// Part of all names, so that runs with different scopes share nothing.
     scope: Digest,
 }
@@ -273,13 +275,12 @@ impl Recalling {
     /// Recalls the outputs that were learnt with the same scope; nothing without outputs or without a scope.
     #[must_use]
     pub fn of(recall: Option<&Arc<Recall>>, scope: Option<Digest>) -> Option<Self> {
-        Some(Self { recall: Arc::clone(recall?), asked: Cell::new(0), scope: scope? })
+        Some(Self { recall: Arc::clone(recall?), asked: Arc::default(), scope: scope? })
     }
 
     /// Whether an output that could be recalled is computed nevertheless.
     fn rechecks(&self) -> bool {
-        let asked = self.asked.get() + 1;
-        self.asked.set(asked);
+        let asked = self.asked.fetch_add(1, Relaxed) + 1;
         asked >= FIRST_RECHECKED && asked.is_power_of_two()
     }
 

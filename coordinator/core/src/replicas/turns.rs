@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use evoxo_common::{digest::Digest, experiment::Registry};
 use evoxo_proto::v1;
 
-use super::{Job, Recall, Recalling, Replicas, Report};
+use super::{Job, Lanes, Recall, Recalling, Replicas, Report};
 use crate::{id::ThreadId, prepared::Prepared, trust::Draw};
 
 /// The replicas of loaded runs, by thread.
@@ -14,7 +14,7 @@ pub struct Turns {
     registry: Registry,
     recall: Option<Arc<Recall>>,
     lanes: usize,
-    runs: BTreeMap<ThreadId, Vec<Replicas>>,
+    runs: BTreeMap<ThreadId, (Lanes, Vec<Replicas>)>,
 }
 
 impl Turns {
@@ -49,16 +49,17 @@ impl Turns {
         states: Vec<v1::ReplicaState>,
         scope: Option<Digest>,
     ) {
-        let lanes = Replicas::in_lanes(&self.registry, &prepared, draw, states, self.lanes);
-        let recalling = || Recalling::of(self.recall.as_ref(), scope);
-        self.runs.insert(thread, lanes.into_iter().map(|lane| lane.recalling(recalling())).collect());
+        let lanes = Lanes::of(&prepared, self.lanes);
+        let recalling = Recalling::of(self.recall.as_ref(), scope);
+        let all = Replicas::in_lanes(&self.registry, &prepared, draw, states, lanes).into_iter();
+        self.runs.insert(thread, (lanes, all.map(|lane| lane.recalling(recalling.clone())).collect()));
     }
 
     /// Does a job and returns its reports; `None` if the core has dropped the thread.
     pub fn run(&mut self, thread: ThreadId, job: Job) -> Option<Vec<Report>> {
-        let lanes = self.runs.get_mut(&thread)?;
-        let jobs = job.for_lanes(lanes.len()).into_iter();
-        Some(jobs.flat_map(|(lane, job)| lanes[lane].run(job)).collect())
+        let (lanes, all) = self.runs.get_mut(&thread)?;
+        let jobs = job.for_lanes(*lanes).into_iter();
+        Some(jobs.flat_map(|(lane, job)| all[lane].run(job)).collect())
     }
 
     /// The core drops a thread.
