@@ -330,12 +330,16 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
             if len(mine) < sum(1 for row in rows if row["search"] == "evoxo"):
                 continue
             reached = sorted(int(row[target]) / dimension for row in mine for target in TARGETS if row[target])
-            path, count = [f"M{x0} {y0 + height}"], len(mine) * len(TARGETS)
+            points, count = [(f"{x0}", f"{y0 + height}")], len(mine) * len(TARGETS)
             for step in range(0, 241):
                 x = step / 240 * end
                 share = bisect.bisect_right(reached, 10**x) / count
-                path.append(f"L{x0 + width * x / end:.1f} {y0 + height - height * share:.1f}")
-            parts.append(f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+                points.append((f"{x0 + width * x / end:.1f}", f"{y0 + height - height * share:.1f}"))
+            # A point between two of the same height adds nothing.
+            places = range(1, len(points) - 1)
+            flat = {place for place in places if len({y for _, y in points[place - 1 : place + 2]}) == 1}
+            path = "L".join(f"{x} {y}" for place, (x, y) in enumerate(points) if place not in flat)
+            parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
     label = "evaluations for each gene"
     parts.append(f'<text x="{left}" y="{height + 66}">{label}; share of targets reached</text>')
     for number, (search, colour) in enumerate(colours.items()):

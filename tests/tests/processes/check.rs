@@ -7,10 +7,18 @@ use serde_json::Value;
 
 /// Compiles the example with a change. Returns the option for `evoxo check`.
 fn compiled(directory: &Path, name: &str, from: &str, to: &str) -> String {
-    let text = fs::read_to_string(workspace().join("examples/programs/rosen.c")).expect("the example");
-    assert!(text.contains(from), "the example has changed");
+    changed(directory, name, &[(from, to)])
+}
+
+/// The same with several changes.
+fn changed(directory: &Path, name: &str, changes: &[(&str, &str)]) -> String {
+    let mut text = fs::read_to_string(workspace().join("examples/programs/rosen.c")).expect("the example");
+    for (from, to) in changes {
+        assert!(text.contains(from), "the example has changed");
+        text = text.replace(from, to);
+    }
     let (source, binary) = (directory.join(format!("{name}.c")), directory.join(name));
-    fs::write(&source, text.replace(from, to)).expect("a file");
+    fs::write(&source, text).expect("a file");
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-w", "-ffp-contract=off", "-o"]).arg(&binary).arg(&source).arg("-lm");
     assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?}");
@@ -26,6 +34,8 @@ fn check(arguments: &[&str]) -> (Option<i32>, String) {
 
 /// The start of the value's computation in the example.
 const COST: &str = "double cost = 0;\n    int i;";
+/// A change after which the program does not declare its genome.
+const UNDECLARED: (&str, &str) = (r#"\"genome\":["#, r#"\"other\":["#);
 
 #[test]
 fn pure_programs_pass_and_each_impurity_is_named() {
@@ -89,7 +99,7 @@ fn every_arm_of_a_file_is_checked() {
     fs::write(&file, format!("experiment = \"evolve\"\n[settings]\nproblem = \"program:rosen\"\n{arms}"))
         .expect("a file");
     let file = file.to_str().expect("UTF-8");
-    let pure = compiled(directory.path(), "pure", COST, COST);
+    let pure = changed(directory.path(), "pure", &[UNDECLARED]);
     let (status, said) = check(&["--program", &pure, file]);
     assert_eq!(status, Some(0), "{said}");
     assert!(
@@ -97,7 +107,7 @@ fn every_arm_of_a_file_is_checked() {
         "{said}"
     );
     let kept = "static double kept = 0;\n    double cost = x[0] > 5 ? kept++ : 0;\n    int i;";
-    let kept = compiled(directory.path(), "kept", COST, kept);
+    let kept = changed(directory.path(), "kept", &[UNDECLARED, (COST, kept)]);
     let (status, said) = check(&["--program", &kept, file]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("rosen is not pure in arm \"wide\": its values must follow"), "{said}");
@@ -132,7 +142,7 @@ fn uncheckable_programs_are_rejected_with_a_reason() {
     let (status, said) = check(&["--program", "rosen=exit 3"]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("the program rosen ended (exit status: 3) before it could introduce itself"), "{said}");
-    let bare = compiled(directory.path(), "bare", r#"\"genome\":["#, r#"\"other\":["#);
+    let bare = changed(directory.path(), "bare", &[UNDECLARED]);
     let (status, said) = check(&["--program", &bare]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("describes the genome: add [[genome]]"), "{said}");
