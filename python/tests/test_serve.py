@@ -205,10 +205,10 @@ class Serving(unittest.TestCase):
         self.assert_stops(conversation, "the worker is gone, and the last answer took more than 0.2 s")
 
     def test_an_endless_function_ends_although_nobody_reads_its_errors(self):
-        text = SPHERE.replace("{body}", "import evoxo._serve; evoxo._serve.ALONE_S = 0.2\n        while True: pass")
-        conversation = self.program(text, errors=subprocess.PIPE)
-        conversation.receive()
-        conversation.send({"batch": 1, "items": [item(1, 1)]})
+        body = "import evoxo._serve; evoxo._serve.ALONE_S = 0.2\n        while x[0]: pass"
+        conversation = self.talk(body, errors=subprocess.PIPE)
+        conversation.ask(item(0, 3))
+        conversation.send({"batch": 2, "items": [item(1, 1)]})
         for pipe in (conversation.process.stdin, conversation.process.stdout, conversation.process.stderr):
             pipe.close()
         self.assertEqual(conversation.process.wait(PATIENCE), 1)
