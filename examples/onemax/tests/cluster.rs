@@ -10,15 +10,19 @@ use onemax::one_plus_one::registry;
 const BITS: &str = "experiment = \"onemax\"\nreplicas = 3\n[settings]\npopulation = 20\ngenerations = 3000";
 const ECHOES: &str = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 5\ntasks = 10";
 
+/// Evoxo's own worker, which knows neither.
+fn stock() -> Command {
+    Command::new(std::env::var("EVOXO_WORKER").expect("EVOXO_WORKER must be the path of evoxo's own evoxo-worker"))
+}
+
 #[tokio::test]
 async fn a_cluster_computes_what_one_thread_computes() {
-    let stock = std::env::var("EVOXO_WORKER").expect("EVOXO_WORKER must be the path of evoxo's own evoxo-worker");
     let site = Site::of_tool(env!("CARGO_BIN_EXE_onemax"));
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address.to_string();
     let mut person = Person::of(coordinator.address);
     // Evoxo's own worker is admitted for the kinds that it knows, and gets no tasks of others.
-    let _stock = site.start("stock", Command::new(stock).args(["--coordinator", &address, "--name", "stock"]));
+    let _stock = site.start("stock", stock().args(["--coordinator", &address, "--name", "stock"]));
     person.submit("bits", BITS).await;
     person.submit("echoes", ECHOES).await;
     person.finished("echoes").await;
@@ -46,13 +50,12 @@ const SEARCH: &str = "experiment = \"evolve\"\nreplicas = 3\n[settings]\nproblem
 /// Candidates come with their tasks, so evoxo's own workers compute the searches of an algorithm that only the coordinator has.
 #[tokio::test]
 async fn workers_need_not_know_the_algorithm() {
-    let stock = std::env::var("EVOXO_WORKER").expect("EVOXO_WORKER must be the path of evoxo's own evoxo-worker");
     let site = Site::of_tool(env!("CARGO_BIN_EXE_onemax"));
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address.to_string();
     let mut person = Person::of(coordinator.address);
     person.submit("search", SEARCH).await;
-    let start = |name| site.start(name, Command::new(&stock).args(["--coordinator", &address, "--name", name]));
+    let start = |name| site.start(name, stock().args(["--coordinator", &address, "--name", name]));
     let mut workers = ["one", "two"].map(start);
     let run = person.wait("search", |run| run.rounds_done >= 1000).await;
     assert!(run.rounds_done < run.rounds_total, "nothing is left to interrupt");

@@ -306,10 +306,8 @@ impl Algorithm for CmaMae {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let (is_first, is_whole) = (self.births == 0, evaluations.len() == self.whole());
         let candidates = self.ask(0..evaluations.len());
-        let individuals = candidates.into_iter().zip(evaluations);
-        let gains: Vec<Option<f64>> = individuals
-            .map(|(candidate, evaluation)| self.take(Individual { candidate, evaluation: evaluation.clone() }))
-            .collect();
+        let individuals = individual::evaluated(candidates, evaluations);
+        let gains: Vec<Option<f64>> = individuals.map(|individual| self.take(individual)).collect();
         self.births += evaluations.len() as u64;
         // The last batch of a search may be cut short. Nothing is learnt from it then.
         match (is_whole, is_first) {

@@ -397,11 +397,7 @@ impl Algorithm for Ga {
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert!(evaluations.len() <= self.size(), "there is at most one evaluation for each candidate");
         let children = self.batch.take().unwrap_or_else(|| self.make(0..evaluations.len()));
-        let individual = |(candidate, evaluation): (Candidate, &Evaluation)| Individual {
-            candidate,
-            evaluation: evaluation.clone(),
-        };
-        let next: Vec<Individual> = children.into_iter().zip(evaluations).map(individual).collect();
+        let next: Vec<Individual> = individual::evaluated(children, evaluations).collect();
         match self.settings.restricted && !self.population.is_empty() {
             true => self.restricted(next),
             false => self.best_survive(next),

@@ -36,6 +36,15 @@ impl Individual {
     }
 }
 
+/// Candidates with their evaluations.
+pub(super) fn evaluated(candidates: Vec<Candidate>, evaluations: &[Evaluation]) -> impl Iterator<Item = Individual> {
+    let individual = |(candidate, evaluation): (Candidate, &Evaluation)| {
+        let evaluation = evaluation.clone();
+        Individual { candidate, evaluation }
+    };
+    candidates.into_iter().zip(evaluations).map(individual)
+}
+
 /// The state of a population after `births` candidates.
 pub(super) fn save(births: u64, population: &[Individual]) -> Vec<u8> {
     PopulationState { births, individuals: population.iter().map(Individual::message).collect() }.encode_to_vec()

@@ -433,10 +433,7 @@ impl Algorithm for LShade {
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         if self.births == 0 {
-            let candidates = self.ask(0..evaluations.len()).into_iter().zip(evaluations);
-            self.population = candidates
-                .map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() })
-                .collect();
+            self.population = individual::evaluated(self.ask(0..evaluations.len()), evaluations).collect();
         } else {
             let (again, children) = evaluations.split_at(self.again().min(evaluations.len()));
             // The order by the earlier values, from which children are made, stays until all are selected.

@@ -216,9 +216,7 @@ impl Algorithm for MapElites {
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let candidates = self.ask(0..evaluations.len());
-        for (candidate, evaluation) in candidates.into_iter().zip(evaluations) {
-            self.archive.place(Individual { candidate, evaluation: evaluation.clone() });
-        }
+        individual::evaluated(candidates, evaluations).for_each(|individual| self.archive.place(individual));
         self.births += evaluations.len() as u64;
     }
 

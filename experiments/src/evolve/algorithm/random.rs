@@ -117,8 +117,7 @@ impl Algorithm for Random {
             0 => Vec::new(),
             _ => (first..self.births).map(|number| self.candidate(number)).collect(),
         };
-        let evaluated = candidates.into_iter().zip(evaluations);
-        self.keep(evaluated.map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() }));
+        self.keep(individual::evaluated(candidates, evaluations));
     }
 
     fn population(&self) -> &[Individual] {

@@ -259,9 +259,8 @@ impl Algorithm for Nsga3 {
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
-        let children = self.ask(0..evaluations.len()).into_iter().zip(evaluations);
-        self.population
-            .extend(children.map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() }));
+        let children = self.ask(0..evaluations.len());
+        self.population.extend(individual::evaluated(children, evaluations));
         self.births += evaluations.len() as u64;
         self.keep_best();
     }
