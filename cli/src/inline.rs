@@ -441,8 +441,8 @@ impl Inline {
             Effect::End { session } if session == self.session => {
                 self.worker_events.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
-            Effect::Start { thread, prepared, draw, states, scope } => {
-                self.replicas.start(thread, prepared, draw, states, scope);
+            Effect::Start { thread, prepared, draw, states, lanes, scope } => {
+                self.replicas.start(thread, prepared, draw, states, lanes, scope);
             }
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
             Effect::Drop { thread } => self.replicas.end(thread),

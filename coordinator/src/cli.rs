@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZero,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -236,6 +237,7 @@ impl Arguments {
             retain_bytes: self.retain_bytes,
             weights: self.weight.clone().leak(),
             slots_kept: self.keep_slots,
+            lanes_max: std::thread::available_parallelism().map_or(1, NonZero::get),
             silence_ms_max: self.silence.as_millis() as u64,
             memory_bytes_max: self.memory.unwrap_or_else(memory_by_default),
             recall_across: self.recall_across,

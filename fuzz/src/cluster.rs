@@ -111,8 +111,8 @@ impl Cluster {
                 let outcome = self.store.write(&run, &what);
                 events.push_back(Event::Stored { write, outcome, took_us: 0 });
             }
-            Effect::Start { thread, prepared, draw, states, scope } => {
-                self.threads.start(thread, prepared, draw, states, scope);
+            Effect::Start { thread, prepared, draw, states, lanes, scope } => {
+                self.threads.start(thread, prepared, draw, states, lanes, scope);
             }
             Effect::Job { thread, job } => {
                 events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));

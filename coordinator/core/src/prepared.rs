@@ -135,22 +135,20 @@ impl Prepared {
     /// it changes later. (docs/operating.md has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
-        let Demand { tasks, task_bytes, shared_bytes, output_bytes, only_bytes, state_bytes, rows, .. } =
+        let Demand { tasks, shared_bytes, output_bytes, only_bytes, state_bytes, rows, .. } =
             self.arms[arm as usize].demand;
         let columns = self.config.kind.columns.len() as u64;
         let history =
             rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES).saturating_add(rows.min(LINKS_MAX) * LINK_BYTES);
-        let each = task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
-        let only = |least: u64| only_bytes.saturating_add(least);
-        let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each)).max(only(TASK_OVERHEAD_BYTES));
-        let outputs = tasks.saturating_mul(output_bytes.saturating_add(64)).max(only(64));
+        let outputs = tasks.saturating_mul(output_bytes.saturating_add(64)).max(only_bytes.saturating_add(64));
         let states = state_bytes.saturating_add(history).saturating_mul(2);
         let later = self.arms[arm as usize].later_bytes;
-        [states, piece, shared_bytes, outputs, later].into_iter().fold(0, u64::saturating_add)
+        [states, self.piece_bytes(arm), shared_bytes, outputs, later].into_iter().fold(0, u64::saturating_add)
     }
 
     /// The maximum memory of the run's tasks that are planned and not yet computed, in bytes, without the first pieces of
-    /// rounds. It assumes that no piece is planned while these tasks take `ahead_bytes` or more.
+    /// rounds. It assumes that no piece is planned while these tasks and those being planned take
+    /// `ahead_bytes` or more.
     #[must_use]
     pub fn plan_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = self.arms.iter().map(|arm| arm.demand.task_bytes.max(arm.demand.only_bytes)).max().unwrap_or(0);
@@ -183,6 +181,15 @@ impl Prepared {
     #[must_use]
     pub fn task_bytes(own_bytes: usize) -> u64 {
         own_bytes as u64 + TASK_OVERHEAD_BYTES
+    }
+
+    /// The maximum memory of a piece of this arm's tasks, in bytes.
+    #[must_use]
+    pub fn piece_bytes(&self, arm: u32) -> u64 {
+        let Demand { tasks, task_bytes, only_bytes, .. } = self.arms[arm as usize].demand;
+        let each = task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
+        let only = only_bytes.saturating_add(TASK_OVERHEAD_BYTES);
+        tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each)).max(only)
     }
 
     /// The number of this arm's tasks in a piece; at least 1.

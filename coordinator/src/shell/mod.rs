@@ -335,8 +335,8 @@ impl Shell {
                     drop(responder.send(response));
                 }
             }
-            Effect::Start { thread, prepared, draw, states, scope } => {
-                self.runs.start(thread, prepared, draw, states, scope);
+            Effect::Start { thread, prepared, draw, states, lanes, scope } => {
+                self.runs.start(thread, prepared, draw, states, lanes, scope);
             }
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    num::NonZero,
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -31,9 +30,6 @@ use crate::{
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to lead in a store that cannot be written, if there is nothing to write.
 const LEAD_PAUSE: Duration = Duration::from_secs(1);
-
-/// With more lanes than this for each core, a run that is loaded gets only one.
-const LANES_PER_CORE: usize = 4;
 
 /// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
@@ -212,7 +208,6 @@ pub(super) struct RunThreads {
     inbox: Inbox,
     /// For each lane of a run the queue of its thread.
     jobs: BTreeMap<ThreadId, (Lanes, Vec<mpsc::Sender<Job>>)>,
-    cores: usize,
     meters: Arc<Meters>,
     /// The outputs that all runs recall; `None` if every task is computed.
     recall: Option<Arc<Recall>>,
@@ -220,8 +215,7 @@ pub(super) struct RunThreads {
 
 impl RunThreads {
     pub(super) fn new(registry: Registry, inbox: Inbox, meters: Arc<Meters>, recall: Option<Arc<Recall>>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { registry, inbox, jobs: BTreeMap::new(), cores, meters, recall }
+        Self { registry, inbox, jobs: BTreeMap::new(), meters, recall }
     }
 
     pub(super) fn start(
@@ -230,12 +224,9 @@ impl RunThreads {
         prepared: Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
+        lanes: Lanes,
         scope: Option<Digest>,
     ) {
-        // Lanes of many runs would only share the cores.
-        let open: usize = self.jobs.values().map(|(lanes, _)| lanes.count()).sum();
-        let most = if open < LANES_PER_CORE * self.cores { self.cores } else { 1 };
-        let lanes = Lanes::of(&prepared, most);
         let (jobs, parts): (Vec<_>, Vec<_>) = (0..lanes.count()).map(|_| self.start_lane(thread)).unzip();
         self.jobs.insert(thread, (lanes, jobs));
         let (registry, recalling) = (self.registry.clone(), Recalling::of(self.recall.as_ref(), scope));

@@ -127,6 +127,7 @@ pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], fa
         admissions_per_second: faults.admissions,
         memory_bytes_max,
         retain_ms: faults.retain_ms,
+        lanes_max: 1 + below(rng, 4) as usize,
         ..Settings::default()
     };
     match faults.budget {

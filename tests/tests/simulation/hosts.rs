@@ -21,7 +21,7 @@ use evoxo_common::{
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Request, RequestId, SessionId, Settings, ThreadId},
     prepared::Prepared,
-    replicas::{Lanes, ReplicaKey, Replicas, Report},
+    replicas::{Job, Lanes, ReplicaKey, Replicas, Report},
     store::Store,
     trust::Level,
 };
@@ -176,7 +176,8 @@ fn simulate(prepared: &Arc<Prepared>, hosts: usize, model: Model) -> (Nanos, Str
 fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known: &mut Known) -> Simulated {
     let mut store = Store::over(Arc::new(InMemory::new()), "the simulation", registry().clone());
     store.lead().expect("memory can be written");
-    let coordinator = Coordinator::recover(Settings::default(), registry().clone(), Vec::new());
+    let settings = Settings { lanes_max: model.lanes, ..Settings::default() };
+    let coordinator = Coordinator::recover(settings, registry().clone(), Vec::new());
     let host = |number| Host {
         worker: core(Millis(0), number, Character::Honest, 1, 0),
         tasks: VecDeque::new(),
@@ -301,14 +302,13 @@ impl Hosts<'_> {
                 let at = self.card_out.take(ready, self.model.on_card(bytes.len()));
                 self.plan(at + self.model.latency, Happening::ToWorker(session.0 as usize, bytes));
             }
-            Effect::Start { thread, prepared, draw, states, .. } => {
-                let lanes = Lanes::of(&prepared, self.model.lanes);
+            Effect::Start { thread, prepared, draw, states, lanes, .. } => {
                 let all = Replicas::in_lanes(registry(), &prepared, draw, states, lanes).into_iter();
                 self.replicas.insert(thread, (lanes, all.map(|lane| (lane, Queue::default())).collect()));
             }
             Effect::Job { thread, job } => {
                 let Some((division, lanes)) = self.replicas.get_mut(&thread) else { return };
-                let mut done = Vec::new();
+                let (of_all, mut done) = (matches!(job, Job::Checkpoint { .. }), Vec::new());
                 for (lane, job) in job.for_lanes(*division) {
                     let (replicas, queue) = &mut lanes[lane];
                     let (reports, took) = self.model.timed(|| replicas.run(job));
@@ -321,9 +321,12 @@ impl Hosts<'_> {
                             self.rounds.entry((*replica, *round)).or_default().extend(hashes);
                         }
                     }
-                    done.extend(Some((at, reports, took)).filter(|(_, reports, _)| !reports.is_empty()));
+                    done.push((at, reports, took));
                 }
-                for (at, reports, took) in done {
+                // The lane that is ready last completes a checkpoint.
+                let last = done.iter().map(|(at, ..)| *at).max().filter(|_| of_all);
+                for (at, reports, took) in done.into_iter().filter(|(_, reports, _)| !reports.is_empty()) {
+                    let at = last.unwrap_or(at);
                     self.plan(at, Happening::ToCore(Event::Done { thread, reports, took_us: took / 1000 }));
                 }
             }
@@ -424,6 +427,21 @@ fn the_replicas_of_a_run_are_absorbed_by_several_cores() {
     let several = simulate_knowing(&prepared, 16, Model { lanes: 16, ..model }, &mut Known::new());
     assert_eq!(one.digest, several.digest);
     assert!(several.idle(16) < 0.05, "the hosts have no task for {:.1} % of the time", 100.0 * several.idle(16));
+}
+
+/// Rounds are planned in pieces of 15 tasks. One after the other, the jobs that plan all pieces but the first of each round would
+/// take longer than the hosts compute.
+#[test]
+fn pieces_of_rounds_are_planned_by_several_cores() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 16\n[settings]\nrounds = 2\ntasks = 60\npayload_bytes = 65536\n\
+         reply_bytes = 9\n",
+    );
+    let model = Model { gigabits: 0, latency: MS / 10, more: 4 * MS, measured: false, lanes: 16, job: 8 * MS };
+    let found = simulate_knowing(&prepared, 16, model, &mut Known::new());
+    assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
+    let one_by_one = 16 * 2 * 3 * model.job;
+    assert!(found.time < one_by_one, "{} ms, and the plans take {} ms", found.time / MS, one_by_one / MS);
 }
 
 /// One replica has four times the rounds of the seven others. If all took turns, one host would compute its last thirty rounds

@@ -10,7 +10,7 @@ use evoxo_common::{digest::Digest, time::Millis};
 use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Settings, StoreFault, Stored, ThreadId, Write, WriteId},
     prepared::Prepared,
-    replicas::{Job, Recall, Report, Turns},
+    replicas::{Job, Lanes, Recall, Report, Turns},
     standby::{Look, Watch},
     store::Store,
     trust::Draw,
@@ -45,8 +45,8 @@ struct Process {
     store: Store,
     writes: VecDeque<(WriteId, String, Write)>,
     threads: Turns,
-    /// When each thread will have done all its jobs.
-    idle_at: BTreeMap<ThreadId, Millis>,
+    /// When each lane will have done all its jobs.
+    idle_at: BTreeMap<(ThreadId, usize), Millis>,
 }
 
 /// What a coordinator has observed.
@@ -65,8 +65,6 @@ pub(super) struct Done {
     pub(super) more: bool,
 }
 
-/// The lanes of each run.
-const LANES: usize = 3;
 /// So little that some evaluations are forgotten.
 const RECALL_BYTES: u64 = 16 << 10;
 
@@ -112,8 +110,7 @@ impl Seat {
         let (cordons, _) = store.load_cordons().expect("objects in memory can be listed");
         let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
         let core = core.with_cordons(cordons);
-        let (writes, mut threads, idle_at) =
-            (VecDeque::new(), Turns::new(registry().clone()).in_lanes(LANES), BTreeMap::new());
+        let (writes, mut threads, idle_at) = (VecDeque::new(), Turns::new(registry().clone()), BTreeMap::new());
         threads.recall(Some(Arc::new(Recall::new(RECALL_BYTES))));
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();
@@ -194,17 +191,18 @@ impl Seat {
         prepared: Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
+        lanes: Lanes,
         scope: Option<Digest>,
     ) {
         if let Some(process) = &mut self.process {
-            process.threads.start(thread, prepared, draw, states, scope);
+            process.threads.start(thread, prepared, draw, states, lanes, scope);
         }
     }
 
     pub(super) fn drop_thread(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
             process.threads.end(thread);
-            process.idle_at.remove(&thread);
+            process.idle_at.retain(|(of, _), _| *of != thread);
         }
     }
 
@@ -212,19 +210,29 @@ impl Seat {
         self.process.iter().for_each(|process| process.threads.forget_recalled());
     }
 
-    /// Runs a job that takes this long, after the earlier ones; returns its reports and when they are ready.
+    /// Runs a job. Each lane begins its part after its earlier jobs, and takes as long as `ms` says. Returns the reports of each
+    /// lane, and when they are ready. The lane that is ready last completes a checkpoint.
     pub(super) fn run_job(
         &mut self,
         now: Millis,
         thread: ThreadId,
         job: Job,
-        ms: u64,
-    ) -> Option<(Millis, Vec<Report>)> {
-        let process = self.process.as_mut()?;
-        let reports = process.threads.run(thread, job)?;
-        let idle_at = process.idle_at.entry(thread).or_default();
-        *idle_at = (*idle_at).max(now) + ms;
-        Some((*idle_at, reports)).filter(|(_, reports)| !reports.is_empty())
+        mut ms: impl FnMut() -> u64,
+    ) -> Vec<(Millis, Vec<Report>)> {
+        let Some(process) = self.process.as_mut() else { return Vec::new() };
+        let of_all = matches!(job, Job::Checkpoint { .. });
+        let mut done = Vec::new();
+        for (lane, reports) in process.threads.run_lanes(thread, job).unwrap_or_default() {
+            let idle_at = process.idle_at.entry((thread, lane)).or_default();
+            *idle_at = (*idle_at).max(now) + ms();
+            done.push((*idle_at, reports));
+        }
+        let last = done.iter().map(|(at, _)| *at).max();
+        if let Some(last) = last.filter(|_| of_all) {
+            done.iter_mut().for_each(|(at, _)| *at = last);
+        }
+        done.retain(|(_, reports)| !reports.is_empty());
+        done
     }
 
     /// Queues a write; returns whether it is the only one.

@@ -11,7 +11,7 @@ use crate::{
     id::{RequestId, SessionId, ThreadId, WriteId},
     pack::PackPlace,
     prepared::Prepared,
-    replicas::{Job, ReplicaKey, Report},
+    replicas::{Job, Lanes, ReplicaKey, Report},
     saved::SavedRun,
     trust::{Draw, Holder, Level},
     write::{Mended, StoreFault, Write},
@@ -378,6 +378,8 @@ pub enum Effect {
         draw: Draw,
         /// The saved states of replicas that have started, in order.
         states: Vec<v1::ReplicaState>,
+        /// How the replicas are divided, as long as the thread lives.
+        lanes: Lanes,
         /// Which outputs the run recalls: those of runs with the same scope. `None` if it does not trust the workers that
         /// computed them.
         scope: Option<Digest>,

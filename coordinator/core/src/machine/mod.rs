@@ -46,6 +46,7 @@ mod orders;
 mod owed;
 mod own;
 mod phases;
+mod planning;
 mod policy;
 mod recent;
 mod recomputations;

@@ -168,18 +168,26 @@ impl Coordinator {
         }
     }
 
-    /// Plans another piece of a round, if few tasks are ready and they take little memory.
+    /// Plans more pieces of rounds, one in each lane, if few tasks are ready and they take little memory. A piece that is being
+    /// planned counts as if its tasks were ready.
     fn plan_more(&mut self, id: RunId) {
         let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
         let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
-        if ready >= many || self.tasks.bytes(id) >= self.settings.plan_ahead_bytes() {
-            return;
-        }
+        let (ahead_bytes, bytes) = (self.settings.plan_ahead_bytes(), self.tasks.bytes(id));
         let run = self.runs.adjust(id);
-        let next = run.replicas.partly_planned().first().copied().filter(|_| run.hands_out() && !run.planning);
-        let (Some(replica), Some(thread)) = (next, run.thread()) else { return };
-        run.planning = true;
-        self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
+        let Some(thread) = run.thread().filter(|_| run.hands_out() && !run.replicas.partly_planned().is_empty()) else {
+            return;
+        };
+        let add = |(tasks, bytes): (usize, u64), more: (usize, u64)| (tasks + more.0, bytes.saturating_add(more.1));
+        let mut all = run.planning.replicas().map(|replica| run.piece(replica)).fold((ready, bytes), add);
+        while all.0 < many
+            && all.1 < ahead_bytes
+            && let Some(replica) = run.planning.next(run.replicas.partly_planned())
+        {
+            all = add(all, run.piece(replica));
+            run.planning.begin(replica);
+            self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
+        }
     }
 
     /// Handles the report of a run's thread.
@@ -194,7 +202,9 @@ impl Coordinator {
         match report {
             Report::Planned { replica, attempt, requested, round, total, planned, tasks, counted } => {
                 let run = self.runs.change(id);
-                run.planning &= !requested;
+                if requested {
+                    run.planning.end(replica);
+                }
                 run.count(counted);
                 self.on_planned(id, (replica, attempt), round, (total, planned), tasks);
             }

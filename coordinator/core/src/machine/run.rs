@@ -12,6 +12,7 @@ use super::{
     expected::Expected,
     orders::{Orders, Wanted},
     phases::{Phases, ReplicaPhase, ReplicaRecord},
+    planning::Planning,
     recomputations::RecomputationsDue,
     standing::Identity,
     trouble::StoreTrouble,
@@ -118,8 +119,7 @@ pub(super) struct Run {
     /// Why the run waits for memory, if it does.
     pub(super) waits_for_memory: Option<Shortage>,
     pub(super) replicas: Phases,
-    /// Whether another piece of a round is being planned.
-    pub(super) planning: bool,
+    pub(super) planning: Planning,
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     /// Where the time of this process went for this run.
@@ -165,7 +165,7 @@ impl Run {
             reserved_bytes: 0,
             waits_for_memory: None,
             replicas: Phases::default(),
-            planning: false,
+            planning: Planning::default(),
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
             spent: v1::Spent::default(),
@@ -274,6 +274,15 @@ impl Run {
         self.replicas.set(key, phase, self.prepared.replica_bytes(key.arm));
     }
 
+    /// The tasks and bytes that the replica's next piece has at most.
+    pub(super) fn piece(&self, key: ReplicaKey) -> (usize, u64) {
+        let left = match &self.replicas[&key].phase {
+            ReplicaPhase::Open { total, planned } => total - planned,
+            _ => 0,
+        };
+        (left.min(self.prepared.piece_tasks(key.arm)), self.prepared.piece_bytes(key.arm))
+    }
+
     /// Records that this attempt of a replica is stored at this place. Returns false if the attempt is no longer current.
     pub(super) fn store_finished(&mut self, key: ReplicaKey, attempt: u32, place: PackPlace) -> bool {
         let record = self.replicas.get(&key).filter(|record| record.attempt == attempt);
@@ -296,7 +305,8 @@ impl Run {
             self.replicas.are_stored(),
             "run {name}: a digest before its end, or none after it"
         );
-        let rests = self.replicas.open().is_empty() && !self.planning;
+        self.planning.check(name);
+        let rests = self.replicas.open().is_empty() && self.planning.is_empty();
         assert!(
             matches!(self.presence, Presence::Loaded(_)) || rests,
             "run {name}: replicas are open without a thread"
@@ -318,7 +328,7 @@ impl Run {
         for key in self.replicas.open().iter().copied().chain(computed).collect::<Vec<_>>() {
             self.set_phase(key, ReplicaPhase::Waiting);
         }
-        self.planning = false;
+        self.planning.clear();
     }
 
     /// Computes the digest, if all replicas are finished and stored.

@@ -94,6 +94,8 @@ pub struct Settings {
     pub weights: &'static [(String, u64)],
     /// How many slots long tasks leave free for short ones, of all workers together: see `keeping.rs`.
     pub slots_kept: u32,
+    /// The most lanes among which the replicas of a run are divided: as many as threads can work at once.
+    pub lanes_max: usize,
     /// The memory for all runs together, in bytes; [`crate::prepared::Prepared`] defines how it is counted.
     pub memory_bytes_max: u64,
     /// Which runs recall each other's outputs.
@@ -169,6 +171,7 @@ impl Default for Settings {
             retain_bytes: None,
             weights: &[],
             slots_kept: 0,
+            lanes_max: 1,
             memory_bytes_max: 2 << 30,
             recall_across: Across::Runs,
             draw_key: DrawKey::default(),

@@ -7,6 +7,7 @@ use super::{
     about::About,
     facts::Fact,
     orders::Wanted,
+    planning::Planning,
     rules::Proposal,
     run::{Blocked, Presence},
     runs::RunId,
@@ -14,7 +15,7 @@ use super::{
     writes::{Pending, PendingOrder, PendingWrite, Refusal},
 };
 use crate::{
-    replicas::Job,
+    replicas::{Job, Lanes},
     saved::{SavedRun, foreign_signature, unfit_because},
     trust::{Draw, Level},
 };
@@ -22,6 +23,9 @@ use crate::{
 /// The next checkpoint waits for this many times as long as the last one took. So large states or a slow store cost at most a
 /// twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
+
+/// With more lanes than this for each core, a run that is loaded gets only one.
+const LANES_PER_CORE: usize = 4;
 
 /// A write that takes longer than this, in microseconds, gives its run a notice.
 const SLOW_US: u64 = 5_000_000;
@@ -318,16 +322,26 @@ impl Coordinator {
         run.reserved_bytes = needed;
         let prepared = run.prepared.clone();
         let draw = Draw { key: self.settings.draw_key, millionths: run.level.millionths() };
+        let lanes = Lanes::of(&prepared, self.lanes_of_next_run());
         let thread = self.runs.begin_thread(id);
         let run = self.runs.change(id);
         run.presence = Presence::Loaded(thread);
+        run.planning = Planning::of(lanes);
         // A finished replica is not opened, so request its outputs to recompute.
         let to_recompute = run.recomputations.asked().clone();
         let scope = (run.level == Level::Plain).then(|| self.settings.recall_across.scope(&run.submitter, &run.name));
-        self.effects.push(Effect::Start { thread, prepared, draw, states, scope });
+        self.effects.push(Effect::Start { thread, prepared, draw, states, lanes, scope });
         for key in to_recompute {
             self.effects.push(Effect::Job { thread, job: Job::Recomputations(key) });
         }
+    }
+
+    /// The most lanes for a run that is loaded now. The lanes of many runs would only share the cores.
+    fn lanes_of_next_run(&self) -> usize {
+        let most = self.settings.lanes_max;
+        let loaded = self.runs.iter().filter(|(_, run)| run.thread().is_some());
+        let lanes: usize = loaded.map(|(_, run)| run.planning.lanes()).sum();
+        if lanes < LANES_PER_CORE * most { most } else { 1 }
     }
 
     /// Releases the memory of a run that is not loaded.

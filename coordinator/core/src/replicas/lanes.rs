@@ -22,6 +22,13 @@ pub struct Lanes {
     replicas: usize,
 }
 
+impl Default for Lanes {
+    /// One lane.
+    fn default() -> Self {
+        Self { count: 1, replicas: 0 }
+    }
+}
+
 impl Lanes {
     /// At most so many lanes, and no more than the run has replicas.
     #[must_use]
@@ -37,7 +44,8 @@ impl Lanes {
     }
 
     /// The lane of a replica: they take turns in the order of all replicas.
-    fn of_replica(self, replica: ReplicaKey) -> usize {
+    #[must_use]
+    pub fn of_replica(self, replica: ReplicaKey) -> usize {
         (replica.arm as usize * self.replicas + replica.index as usize) % self.count
     }
 }

@@ -13,7 +13,6 @@ use crate::{id::ThreadId, prepared::Prepared, trust::Draw};
 pub struct Turns {
     registry: Registry,
     recall: Option<Arc<Recall>>,
-    lanes: usize,
     runs: BTreeMap<ThreadId, (Lanes, Vec<Replicas>)>,
 }
 
@@ -21,13 +20,7 @@ impl Turns {
     /// Starts without runs.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { registry, recall: None, lanes: 1, runs: BTreeMap::new() }
-    }
-
-    /// Divides runs among at most so many lanes.
-    #[must_use]
-    pub fn in_lanes(self, lanes: usize) -> Self {
-        Self { lanes, ..self }
+        Self { registry, recall: None, runs: BTreeMap::new() }
     }
 
     /// From now on, runs that start recall these outputs.
@@ -47,9 +40,9 @@ impl Turns {
         prepared: Arc<Prepared>,
         draw: Draw,
         states: Vec<v1::ReplicaState>,
+        lanes: Lanes,
         scope: Option<Digest>,
     ) {
-        let lanes = Lanes::of(&prepared, self.lanes);
         let recalling = Recalling::of(self.recall.as_ref(), scope);
         let all = Replicas::in_lanes(&self.registry, &prepared, draw, states, lanes).into_iter();
         self.runs.insert(thread, (lanes, all.map(|lane| lane.recalling(recalling.clone())).collect()));
@@ -57,9 +50,13 @@ impl Turns {
 
     /// Does a job and returns its reports; `None` if the core has dropped the thread.
     pub fn run(&mut self, thread: ThreadId, job: Job) -> Option<Vec<Report>> {
+        Some(self.run_lanes(thread, job)?.into_iter().flat_map(|(_, reports)| reports).collect())
+    }
+
+    /// The same, with the reports of each lane that had something to do.
+    pub fn run_lanes(&mut self, thread: ThreadId, job: Job) -> Option<Vec<(usize, Vec<Report>)>> {
         let (lanes, all) = self.runs.get_mut(&thread)?;
-        let jobs = job.for_lanes(*lanes).into_iter();
-        Some(jobs.flat_map(|(lane, job)| all[lane].run(job)).collect())
+        Some(job.for_lanes(*lanes).into_iter().map(|(lane, job)| (lane, all[lane].run(job))).collect())
     }
 
     /// The core drops a thread.

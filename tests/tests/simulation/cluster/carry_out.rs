@@ -37,15 +37,14 @@ impl Cluster {
             }
             Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
             Effect::Respond { id, response } => self.on_response(seat, id, &response),
-            Effect::Start { thread, prepared, draw, states, scope } => {
-                self.seats[seat].start_thread(thread, prepared, draw, states, scope);
+            Effect::Start { thread, prepared, draw, states, lanes, scope } => {
+                self.seats[seat].start_thread(thread, prepared, draw, states, lanes, scope);
             }
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
             Effect::ForgetRecalled => self.seats[seat].forget_recalled(),
             Effect::Job { thread, job } => {
-                let ms = self.draw_ms(5);
-                if let Some((at, reports)) = self.seats[seat].run_job(self.now, thread, job, ms) {
-                    let life = self.seats[seat].life;
+                let (life, rng) = (self.seats[seat].life, &mut self.rng);
+                for (at, reports) in self.seats[seat].run_job(self.now, thread, job, || below(rng, 6)) {
                     self.plan(at - self.now, SimEvent::Reported(seat, life, thread, reports));
                 }
             }

@@ -8,6 +8,7 @@ mod expiry;
 mod failures;
 mod forks;
 mod labels;
+mod lanes;
 mod losses;
 mod memory;
 mod operators;

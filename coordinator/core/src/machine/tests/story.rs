@@ -19,7 +19,7 @@ use crate::{
     names::{FINISHED, ORDER, cordons_name, finished_name, object_name, order_name},
     pack::places,
     prepared::Prepared,
-    replicas::{Recall, Turns},
+    replicas::{Job, Recall, Turns},
     saved::Objects,
     trust::{Holder, Level},
 };
@@ -88,6 +88,8 @@ pub(super) struct Story {
     pub(super) task_us: u64,
     /// If set, reports of checkpoints are held here.
     pub(super) held: Option<Vec<Event>>,
+    /// Pieces of rounds that are not planned yet, if they are held back.
+    pub(super) held_plans: Option<Vec<(ThreadId, Job)>>,
     /// Whether deletions fail.
     pub(super) fail_deletions: bool,
     pub(super) healthy: bool,
@@ -130,6 +132,7 @@ impl Story {
             store_ms: 0,
             task_us: TASK_US,
             held: None,
+            held_plans: None,
             fail_deletions: false,
             healthy: true,
             stopped: false,
@@ -175,12 +178,16 @@ impl Story {
                     None => events.push_back(stored),
                 }
             }
-            Effect::Start { thread, prepared, draw, states, scope } => {
-                self.threads.start(thread, prepared, draw, states, scope);
+            Effect::Start { thread, prepared, draw, states, lanes, scope } => {
+                self.threads.start(thread, prepared, draw, states, lanes, scope);
             }
-            Effect::Job { thread, job } => {
-                events.extend(self.threads.run(thread, job).map(|reports| Event::Done { thread, reports, took_us: 0 }));
-            }
+            Effect::Job { thread, job } => match self.held_plans.as_mut().filter(|_| matches!(job, Job::Plan(_))) {
+                Some(held) => held.push((thread, job)),
+                None => {
+                    let reports = self.threads.run(thread, job);
+                    events.extend(reports.map(|reports| Event::Done { thread, reports, took_us: 0 }));
+                }
+            },
             Effect::Drop { thread } => self.threads.end(thread),
             Effect::ForgetRecalled => self.threads.forget_recalled(),
             Effect::ComputeHere { task, .. } => {
@@ -251,6 +258,14 @@ impl Story {
         self.writes.push((run.to_owned(), what));
         self.now = self.now + self.store_ms;
         outcome
+    }
+
+    /// Plans the piece that is held back at this place.
+    pub(super) fn plan(&mut self, place: usize) {
+        let (thread, job) = self.held_plans.as_mut().expect("plans are held back").remove(place);
+        if let Some(reports) = self.threads.run(thread, job) {
+            self.tell(Event::Done { thread, reports, took_us: 0 });
+        }
     }
 
     pub(super) fn ask(&mut self, request: Request) -> Result<Response, Rejection> {
