@@ -1,6 +1,8 @@
 //! The task of `evolve`: evaluates candidates with a built-in problem, with a WebAssembly module that comes with the task, or
 //! with a program that runs beside the worker.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bytes::Bytes;
 use evoxo_common::{
     rng::Stream,
@@ -130,12 +132,37 @@ impl Shared {
     }
 }
 
+/// The most settings that are cached, and the most bytes of their text.
+const SETTINGS_MAX: usize = 8;
+const SETTINGS_BYTES_MAX: usize = 64 << 10;
+
 /// Decodes what the tasks of a batch share, and reads the settings in it.
-pub(super) fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
+pub(super) fn read(shared: &Bytes) -> Result<(Arc<Settings>, Shared), Refusal> {
     let shared = Shared::decode(shared.clone())
         .map_err(|error| Refusal(format!("the shared part of the task cannot be read: {error}")))?;
-    let values = SCHEMA.read(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
-    Ok((Settings::of(&values), shared))
+    let settings = settings_of(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
+    Ok((settings, shared))
+}
+
+/// The settings in this text, from a cache. All tasks of an arm have the same text, and reading it can take longer than
+/// evaluating the candidates of a task.
+fn settings_of(text: &str) -> Result<Arc<Settings>, String> {
+    /// Settings with their texts, the latest last.
+    type Known = Vec<(String, Arc<Settings>)>;
+    static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = lock().iter().find(|(of, _)| of == text) {
+        return Ok(Arc::clone(known));
+    }
+    let settings = Arc::new(Settings::of(&SCHEMA.read(text)?));
+    if text.len() <= SETTINGS_BYTES_MAX {
+        let mut known = lock();
+        if known.len() == SETTINGS_MAX {
+            known.remove(0);
+        }
+        known.push((text.to_owned(), Arc::clone(&settings)));
+    }
+    Ok(settings)
 }
 
 /// Evaluates a random candidate with these settings and this module, before a run starts.
@@ -289,6 +316,19 @@ mod tests {
         assert!(SCHEMA.read(&text).is_ok());
         let other = "problem = \"zdt1\"\nalgorithm = \"nsga2\"\npopulation = 5000\nwindow = 7\n";
         assert_eq!(of_task("nsga2"), other, "the settings of the added algorithm are unknown to workers");
+    }
+
+    /// More settings than the cache has places for. Invalid settings are not cached.
+    #[test]
+    fn settings_are_those_of_their_text() {
+        for _ in 0..2 {
+            for length in 2..SETTINGS_MAX + 5 {
+                let shared = shared(&format!("problem = \"sphere\"\nlength = {length}\n"), Bytes::new()).encode();
+                assert_eq!(read(&shared).unwrap().0.length, length);
+            }
+            let invalid = shared("problem = \"sphere\"\nlength = -1\n", Bytes::new()).encode();
+            assert!(read(&invalid).unwrap_err().0.starts_with("the settings of the task: "));
+        }
     }
 
     /// The tasks of openai-es have no genes. The candidates that a worker makes from their numbers equal those of the
