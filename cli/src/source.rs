@@ -128,8 +128,9 @@ impl Experiment {
                 break;
             }
         }
+        Config::follows(registry, &text, &overrides, &self.arms).iter().for_each(notice);
         config.notes().iter().for_each(notice);
-        Config::idle(registry, &text, &self.overrides, &self.arms).iter().for_each(notice);
+        Config::idle(registry, &text, &overrides, &self.arms).iter().for_each(notice);
         let given = config.arms.len();
         let config = config.completed(self.arms.is_empty());
         for arm in &config.arms[given..] {

@@ -41,6 +41,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             })?;
             let set = |values: Values, (name, value): &(String, String)| values.set(name, value.trim_matches('"'));
             let settings = arguments.settings.iter().try_fold(kind.schema.defaults(), set).map_err(usage)?;
+            // What chooses other settings stays open in the file, which a person is still to change.
+            let is_given = |name: &str| arguments.settings.iter().any(|(key, _)| key == name);
+            let (settings, _) = settings.followed(|name| kind.schema.chooser != Some(name) && !is_given(name));
             let text = if arguments.all { template(kind, &settings) } else { short_template(kind, &settings) };
             match as_json {
                 true => writeln!(out, "{}", json!({"kind": kind.name, "file": text}))?,

@@ -10,5 +10,5 @@ mod typed;
 
 pub(crate) use list::setting_text;
 pub(crate) use schema::toml_text;
-pub use schema::{Condition, Field, PLACES_EXACT, PLACES_FLOAT, Schema, Scope, Shape, Value, Values};
+pub use schema::{Condition, Field, Follows, OPEN, PLACES_EXACT, PLACES_FLOAT, Schema, Scope, Shape, Value, Values};
 pub use typed::{Choice, FromValue, Typed, WithText, field_name};

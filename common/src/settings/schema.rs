@@ -23,7 +23,23 @@ pub struct Schema {
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
     /// Settings that are allowed but do not do what a person would expect: a sentence for each.
     pub notes: fn(&Values) -> Vec<String>,
+    /// Values that follow from other settings where a file leaves them open; see [`Values::followed`].
+    pub follows: fn(&Values) -> Vec<Follows>,
 }
+
+/// A value that follows from other settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// The name of the setting.
+    pub setting: &'static str,
+    /// The value, written as in a file but without quotes.
+    pub value: &'static str,
+    /// Why the setting has this value, as the end of a sentence that begins with "because".
+    pub why: String,
+}
+
+/// The word in a file that leaves a setting open if its value can follow from others, as if the file did not have the setting.
+pub const OPEN: &str = "auto";
 
 /// One setting.
 #[derive(Clone, Debug)]
@@ -370,6 +386,14 @@ impl Values {
         let place = self.schema.fields().iter().position(|field| field.name == name);
         self.values[place.unwrap_or_else(|| panic!("no setting {name}"))] = value;
         self
+    }
+
+    /// The same values, with those that follow from others, and what follows: of the settings for which `is_open` holds.
+    #[must_use]
+    pub fn followed(&self, is_open: impl Fn(&str) -> bool) -> (Self, Vec<Follows>) {
+        let follows: Vec<Follows> =
+            (self.schema.follows)(self).into_iter().filter(|follows| is_open(follows.setting)).collect();
+        (follows.iter().fold(self.clone(), |values, follows| values.with(follows.setting, follows.value)), follows)
     }
 
     /// The same values, with one setting changed to this text.

@@ -159,7 +159,7 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// assert_eq!((settings.games, settings.side), (20, Side::O));
 /// ```
 ///
-/// `check` finds problems that involve several fields. Both `check` and `notes` may be left out.
+/// `check` finds problems that involve several fields. `check`, `notes` and `follows` may be left out.
 ///
 /// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)` for exact arithmetic (six digits after the point),
 /// `real(...)` for floats (18), `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`,
@@ -173,7 +173,9 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// values, `when OTHER not ["0"]` only if it has a different one. Several conditions are joined by `and`; `when OTHER is
 /// (words())` computes the values. If a file gives the setting where it has no effect, a note says so.
 ///
-/// After `check` and `notes`, `rare(slice)` leaves settings out of the short file of `evoxo new` where they have their
+/// After these, `follows` says which values follow from others where a file leaves a setting open.
+///
+/// After `follows`, `rare(slice)` leaves settings out of the short file of `evoxo new` where they have their
 /// defaults.
 ///
 /// After these, `includes(own: OTHERS, before slice, chosen by side)` includes the settings of the schema
@@ -191,6 +193,7 @@ macro_rules! settings {
         }
         $(check($check:expr))?
         $(notes($notes:expr))?
+        $(follows($follows:expr))?
         $(rare($($rare:ident),+ $(,)?))?
         $(includes($included:ident: $others:expr, before $before:ident, chosen by $chooser:ident))?
     ) => {
@@ -242,6 +245,10 @@ macro_rules! settings {
             notes: |values| {
                 let notes: &[fn(&$settings) -> Vec<String>] = &[$($notes)?];
                 notes.iter().flat_map(|notes| notes(&$settings::of(values))).collect()
+            },
+            follows: |values| {
+                let follows: &[fn(&$settings) -> Vec<$crate::settings::Follows>] = &[$($follows)?];
+                follows.iter().flat_map(|follows| follows(&$settings::of(values))).collect()
             },
         };
 

@@ -14,7 +14,7 @@ use super::{
     written::{Lines, Raw, Table, WrittenAt, raw, read},
 };
 use crate::{
-    settings::{Schema, Shape, Value, Values},
+    settings::{Follows, OPEN, Schema, Shape, Value, Values},
     text::{hint, quoted, size},
 };
 
@@ -50,6 +50,8 @@ struct File<'a> {
     /// The arms that are not selected.
     left_out: Vec<WrittenArm>,
     screen: Option<ScreenTable>,
+    /// Whether the file has a screen: `screen` is taken while it is resolved.
+    is_screen: bool,
     ends: Table,
     forks: Vec<ForkTable>,
     problems: Vec<Problem>,
@@ -106,6 +108,13 @@ impl Config {
     #[must_use]
     pub fn idle(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
         given::idle(registry, text, overrides, arms)
+    }
+
+    /// The values that follow from other settings because the file leaves their settings open: one sentence for each, which says
+    /// why. Text, overrides and arms must be ones that can be parsed.
+    #[must_use]
+    pub fn follows(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
+        given::follows(registry, text, overrides, arms)
     }
 
     /// Overrides for all arms that change an own setting of one of these arms (of any arm, if none is named), one sentence
@@ -186,6 +195,7 @@ impl<'a> File<'a> {
             arms: Vec::new(),
             left_out: Vec::new(),
             screen: None,
+            is_screen: false,
             ends: Table::new(),
             forks: Vec::new(),
             problems: Vec::new(),
@@ -198,7 +208,10 @@ impl<'a> File<'a> {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("settings", DeValue::Table(settings)) => self.settings = self.lines.table(settings),
                 ("arms", DeValue::Table(arms)) => self.read_arms(arms),
-                ("screen", DeValue::Table(screen)) => self.screen = Some(ScreenTable::read(&self.lines, line, screen)),
+                ("screen", DeValue::Table(screen)) => {
+                    self.screen = Some(ScreenTable::read(&self.lines, line, screen));
+                    self.is_screen = true;
+                }
                 ("ends", DeValue::Table(ends)) => self.ends = self.lines.table(ends),
                 ("fork", DeValue::Array(list)) if list.iter().all(|entry| entry.get_ref().is_table()) => {
                     let entries =
@@ -321,7 +334,7 @@ impl<'a> File<'a> {
         self.check_bytes(&arms)?;
         let (count, mut mistakes) = (arms.len(), Vec::new());
         let arms = arms.into_iter().filter_map(|(name, line, own)| {
-            let settings = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
+            let (settings, _) = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
             Some(Arm { name, settings })
         });
         let arms: Vec<Arm> = arms.collect();
@@ -415,7 +428,7 @@ impl<'a> File<'a> {
         let names = arms.iter().map(|(name, ..)| name.clone()).collect();
         let first = arms.first().and_then(|(name, line, own)| {
             // Mistakes in an arm are reported with its treatments.
-            self.resolve_arm(kind.schema, name, *line, own, &mut Vec::new())
+            Some(self.resolve_arm(kind.schema, name, *line, own, &mut Vec::new())?.0)
         });
         let screen = match table.resolve(kind, names, |column| goal(kind, first.as_ref(), column)) {
             Ok(screen) => screen,
@@ -510,7 +523,8 @@ impl<'a> File<'a> {
         }
     }
 
-    /// A value for every field: the arm's own value, else the common one, else the default.
+    /// A value for every field: the arm's own value, else the common one, else what follows from others, else the default. Also
+    /// what follows.
     fn resolve_arm(
         &mut self,
         schema: &'static Schema,
@@ -518,7 +532,7 @@ impl<'a> File<'a> {
         line: usize,
         own: &Table,
         mistakes: &mut Vec<Mistake>,
-    ) -> Option<Values> {
+    ) -> Option<(Values, Vec<Follows>)> {
         let mut values: Vec<Value> = Vec::new();
         for field in schema.fields() {
             let raw = own.get(field.name).or_else(|| self.settings.get(field.name)).cloned();
@@ -537,7 +551,16 @@ impl<'a> File<'a> {
         if values.len() < schema.fields().len() {
             return None;
         }
-        let values = Values::new(schema, values);
+        let (values, follows) = Values::new(schema, values).followed(|name| self.leaves_open(own, name));
+        // The treatments of a screen differ in its factors alone, and a file has the other settings once for all of them.
+        for Follows { setting, value, why } in follows.iter().filter(|_| self.is_screen) {
+            mistakes.push(Mistake {
+                place: WrittenAt::Line(line),
+                shared: true,
+                arm: arm.into(),
+                sentence: format!("a screen needs {setting} in the file: the usual one is {value:?}, because {why}"),
+            });
+        }
         for (name, sentence) in (schema.check)(&values) {
             let own = own.get(name).map(|raw| raw.place.clone());
             let common = || self.settings.get(name).map(|raw| raw.place.clone());
@@ -548,7 +571,14 @@ impl<'a> File<'a> {
                 sentence,
             });
         }
-        Some(values)
+        Some((values, follows))
+    }
+
+    /// Whether the value of a setting may follow from others: neither the arm with these settings nor the file gives it, or it
+    /// is given as open.
+    fn leaves_open(&self, own: &Table, name: &str) -> bool {
+        let given = own.get(name).or_else(|| self.settings.get(name));
+        given.is_none_or(|raw| raw.text.as_deref() == Ok(OPEN))
     }
 
     /// Reports a mistake that several of `count` arms share as one problem, at the place of the first arm.

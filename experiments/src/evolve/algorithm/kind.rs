@@ -80,6 +80,11 @@ pub trait Listed: Algorithm + Sized + 'static {
     fn keeps_bounds(_own: &Values) -> bool {
         true
     }
+
+    /// The defaults with this genome that are not those of the settings' parts, for files that leave these settings out.
+    fn defaults(_genome: &Genome) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 }
 
 /// Starts a search with the settings of a file, or restores it from a saved state.
@@ -210,6 +215,8 @@ pub struct AlgorithmKind {
     pub shrinks: bool,
     /// Whether batches come from a program: see [`Algorithm::question`].
     pub asks: bool,
+    /// The defaults that are not those of the settings' parts, each with the setting's name: see [`Listed::defaults`].
+    pub defaults: fn(&Genome) -> &'static [(&'static str, &'static str)],
     pub(super) noise: Option<Noise>,
     pub(super) most: fn(&Given<'_>) -> Most,
     pub(super) begin: Begin<dyn Algorithm>,
@@ -236,6 +243,7 @@ impl AlgorithmKind {
             has_parents: L::HAS_PARENTS,
             shrinks: L::SHRINKS,
             asks: L::ASKS,
+            defaults: L::defaults,
         }
     }
 

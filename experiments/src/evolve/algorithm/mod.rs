@@ -1,5 +1,6 @@
 //! Optimisers. Each is a pure state machine between batches of evaluations.
 
+mod auto;
 mod averaged;
 mod cma;
 mod cma_mae;
@@ -36,6 +37,7 @@ use super::{
     wrong::Wrong,
 };
 
+pub use auto::{AUTO, Asked};
 pub use averaged::{Averaged, Noise};
 pub use cma::{Cma, Covariance as CmaCovariance, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use cma_mae::{CmaMae, Settings as CmaMaeSettings};

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use evoxo_common::settings::{Choice, Condition, Field, Schema, Scope, Values};
 
-use super::{ALGORITHMS, AlgorithmKind, Given, Part, Wrong};
+use super::{ALGORITHMS, AUTO, AlgorithmKind, Given, Part, Wrong};
 
 /// The setting that chooses an algorithm.
 pub const SETTING: &str = "algorithm";
@@ -50,7 +50,7 @@ fn joined(more: &'static [AlgorithmKind], is_taken: fn(&str) -> bool) -> Result<
     };
     for kind in more {
         let name = kind.name;
-        if all.contains(&kind) {
+        if kind == AUTO || all.contains(&kind) {
             return Err(format!("there are two algorithms with the name {name:?}: give yours another one"));
         }
         if kind.made.is_some() || kind.asks {
@@ -86,6 +86,7 @@ pub static SETTINGS: Schema = Schema {
     chooser: None,
     check: |_| Vec::new(),
     notes: |_| Vec::new(),
+    follows: |_| Vec::new(),
 };
 
 fn fields() -> Vec<Field> {
@@ -164,12 +165,12 @@ impl AlgorithmKind {
 impl Choice for &'static AlgorithmKind {
     fn choices() -> &'static [(&'static str, &'static str)] {
         static CHOICES: LazyLock<Vec<(&str, &str)>> =
-            LazyLock::new(|| algorithms().iter().map(|kind| (kind.name, kind.doc)).collect());
+            LazyLock::new(|| [&AUTO].into_iter().chain(algorithms()).map(|kind| (kind.name, kind.doc)).collect());
         &CHOICES
     }
 
     fn of(word: &str) -> Self {
-        let found = algorithms().iter().find(|kind| kind.name == word);
+        let found = [&AUTO].into_iter().chain(algorithms()).find(|kind| kind.name == word);
         found.unwrap_or_else(|| panic!("there is no algorithm {word:?}"))
     }
 
@@ -225,6 +226,7 @@ mod tests {
             assert!(why.contains(sentence), "{why}");
         };
         const RANDOM: AlgorithmKind = AlgorithmKind::of::<Random>();
+        const OPEN: AlgorithmKind = AlgorithmKind { name: "auto", ..OTHER };
         const OES: AlgorithmKind = AlgorithmKind { made: OpenAiEs::MADE, ..OTHER };
         const ASKING: AlgorithmKind = AlgorithmKind { asks: true, ..OTHER };
         const WITH_SIGMA: AlgorithmKind = AlgorithmKind { parts: Cma::PARTS, ..OTHER };
@@ -233,6 +235,7 @@ mod tests {
         const LATER: AlgorithmKind = AlgorithmKind { name: "later", ..WIDE_ONE };
         const TWICE: AlgorithmKind = AlgorithmKind { parts: &[Part::of(&OWN), Part::of(&WIDE)], ..OTHER };
         refused(&[RANDOM], "two algorithms with the name \"random\"");
+        refused(&[OPEN], "two algorithms with the name \"auto\"");
         refused(&[OTHER, OTHER], "two algorithms with the name \"other\"");
         refused(&[OES], "only evoxo's own algorithms make candidates in tasks");
         refused(&[ASKING], "or ask programs");

@@ -1,6 +1,7 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
 mod choices;
+mod follows;
 mod problems;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
@@ -80,8 +81,8 @@ settings! {
         /// For a noisy problem: evaluations of each finalist with fresh seeds, to choose the answer, and as many of the
         /// answer, to say what it is worth. They are in addition to `evaluations`; with the defaults they are at most 300.
         confirmations: usize = addition whole(2, 10_000, "30") when noise not ["no"],
-        /// The algorithm that searches.
-        algorithm: &'static AlgorithmKind = choice("ga"),
+        /// The algorithm that searches. A run's configuration never has "auto", but the algorithm that was chosen.
+        algorithm: &'static AlgorithmKind = choice("auto"),
         /// Whether `evoxo run` and `evoxo submit` add an arm of random search, with these settings, for each problem of the
         /// file that lacks one: a search that does not beat it has learnt nothing. The problem needs one objective, or
         /// several with a reference point. Nothing is added for programs, whose candidates may take an hour each, or for
@@ -128,6 +129,7 @@ settings! {
     }
     check(|settings| settings.problems())
     notes(|settings| settings.unused_start().into_iter().collect())
+    follows(|settings| settings.follows())
     rare(
         objectives, constraints, constraint_names, measures, measure_names, signature, answers, module, fuel, on_failure,
         finalists, confirmations, baseline, known_front, curves, slice, timeout, recall,

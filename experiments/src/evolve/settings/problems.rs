@@ -134,7 +134,7 @@ impl Settings {
         found
     }
 
-    fn problems_of_problem(&self) -> Vec<(Name, String)> {
+    pub(super) fn problems_of_problem(&self) -> Vec<(Name, String)> {
         let mut found = Vec::new();
         if self.module_file().is_none() && !self.module.is_empty() {
             found.push((Name::module, "module is only for problems that are WebAssembly modules: leave it out".into()));

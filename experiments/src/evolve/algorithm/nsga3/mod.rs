@@ -22,7 +22,12 @@ use super::{
     operators::{OPERATORS, variation},
     steady, within,
 };
-use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::Nsga3State, variation::Variation};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome, Type},
+    messages::Nsga3State,
+    variation::Variation,
+};
 use directions::directions;
 use scale::Scale;
 
@@ -119,6 +124,12 @@ impl Listed for Nsga3 {
 
     fn leaves(_: usize) -> Leaves {
         Leaves::Front
+    }
+
+    /// Table II of the paper.
+    fn defaults(genome: &Genome) -> &'static [(&'static str, &'static str)] {
+        let has_reals = genome.parts.iter().any(|part| matches!(part.of, Type::Real { .. }));
+        if has_reals { &[("crossover", "1"), ("crossover_eta", "30")] } else { &[] }
     }
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
