@@ -167,7 +167,7 @@ def ask(
 
     name, genome, objectives, constraints, measures: as in `problem`.
     version: change it when the same genes are evaluated differently.
-    algorithm, evaluations, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
+    algorithm, evaluations, replicas, seed, settings: of the experiment; by default evoxo chooses an algorithm.
     file: an experiment file instead of these, with problem = "program:NAME".
     coordinator: HOST:PORT of a coordinator that computes the run; without it, this machine does. Callers on several
         machines may ask for the same run; each then gets a share of each generation's batches.

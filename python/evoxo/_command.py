@@ -14,7 +14,7 @@ from ._algorithm import REGISTERED, name_of
 from ._binary import binary
 from ._channel import claimed
 from ._check import CANDIDATES, check, check_algorithm
-from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment, write
+from ._experiment import ALGORITHM, EVALUATIONS, REPLICAS, SEED, experiment, write
 from ._genome import Reals
 from ._problem import Problem
 from ._processes import run_name
@@ -107,7 +107,7 @@ def _parser(problem: Problem) -> argparse.ArgumentParser:
     submitting.add_argument("--name", metavar="N", help=f"name of the run; default: {run_name(problem.name)}")
     printing = verbs.add_parser("file", help="print the experiment file")
     for verb in (running, submitting, printing):
-        verb.add_argument("--algorithm", metavar="NAME", help=f"default: {default_algorithm(problem)}")
+        verb.add_argument("--algorithm", metavar="NAME", help=f"default: {ALGORITHM}, one that fits the problem")
         verb.add_argument("--evaluations", type=_whole(1), default=EVALUATIONS, metavar="N",
                           help=f"of each replica; default: {EVALUATIONS}")
         verb.add_argument("--replicas", type=_whole(1), default=REPLICAS, metavar="N",

@@ -11,7 +11,7 @@ from typing import Dict, List, Mapping, Optional, Union
 
 from ._algorithm import REGISTERED
 from ._declaration import Declaration
-from ._genome import Reals, plain
+from ._genome import plain
 
 EVALUATIONS = 10_000
 """The default number of evaluations of a replica."""
@@ -22,6 +22,9 @@ REPLICAS = 5
 SEED = 1
 """The default seed of an experiment."""
 
+ALGORITHM = "auto"
+"""The default algorithm: evoxo chooses one that fits the problem, and says why."""
+
 DECLARED = ("problem", "objectives", "constraints", "measures")
 """Settings that come from the problem."""
 
@@ -30,13 +33,6 @@ WRITTEN = "# The Python package evoxo has written this file and writes it again:
 
 _BARE = re.compile(r"-?[0-9]+(\.[0-9]+)?|true|false|\[[-0-9., ]*\]")
 Value = Union[str, int, float]
-
-
-def default_algorithm(problem: Declaration) -> str:
-    """nsga2 for several objectives, else cma-es if all genes are real numbers, else ga."""
-    if len(problem.objectives) > 1:
-        return "nsga2"
-    return "cma-es" if all(isinstance(part, Reals) for part in problem.parts.values()) else "ga"
 
 
 def experiment(
@@ -49,13 +45,13 @@ def experiment(
 ) -> str:
     """The text of the experiment file.
 
-    algorithm: by default that of `default_algorithm`; also the name of an own one, which this process has registered.
+    algorithm: the name of one, also of an own one, which this process has registered; by default evoxo chooses.
     evaluations: the evaluations of each replica.
     settings: further settings, as strings. What looks like a number, true, false or a list of numbers is written as such.
 
     Raises ValueError for a setting that comes from the problem.
     """
-    chosen = algorithm or default_algorithm(problem)
+    chosen = algorithm or ALGORITHM
     own = chosen in REGISTERED
     values: Dict[str, str] = {
         "problem": _text(f"program:{problem.name}"),

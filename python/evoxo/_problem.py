@@ -103,7 +103,7 @@ class Problem(Declaration):
     ) -> Results:
         """Evolves on this machine, in a script or a notebook, and returns the results: `.best`, `.x`, `.f`, `.history`, `.plot()`.
 
-        evaluations, algorithm, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
+        evaluations, algorithm, replicas, seed, settings: of the experiment; by default evoxo chooses an algorithm.
         start: candidates with which the search begins: one as the function gets it, a list of them, or the card of another run's
             best, `start=earlier.best`.
         workers: the number of worker processes, by default one for each core; 0 computes on one thread.

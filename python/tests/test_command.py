@@ -24,7 +24,7 @@ replicas = 5
 
 [settings]
 problem = "program:Rosen"
-algorithm = "cma-es"
+algorithm = "auto"
 evaluations = 10000
 objectives = "min cost"
 
@@ -51,7 +51,7 @@ replicas = 2
 
 [settings]
 problem = "program:mixed"
-algorithm = "nsga2"
+algorithm = "auto"
 evaluations = 300
 objectives = "min a, max b"
 constraints = 2
@@ -136,10 +136,8 @@ class Commands(unittest.TestCase):
             read = tomllib.loads(done.stdout)
             self.assertEqual((read["genome"][1]["alphabet"], read["genome"][0]["high"]), ('A"\\', 0.000001))
 
-    def test_the_default_algorithm(self):
-        for genome, algorithm in (("evoxo.bits(3)", "ga"), ('{"x": evoxo.reals(1, 0, 1)}', "cma-es")):
-            text = PROBLEM.replace("evoxo.reals(30, -5, 5)", genome)
-            self.assertIn(f'algorithm = "{algorithm}"', started(write(self.directory, text, "other.py"), "file").stdout)
+    def test_the_algorithm(self):
+        self.assertIn('algorithm = "auto"', self.start("file").stdout)
         self.assertIn('algorithm = "ga"', self.start("file", "--algorithm", "ga").stdout)
         self.assertIn('algorithm = "es"', self.start("file", "--set", "algorithm=es").stdout)
 
