@@ -123,7 +123,7 @@ def run(names: List[str]) -> None:
             found["evoxo"] = of_evoxo(name, seeds, {"algorithm": "nsga2"})
         else:
             found["evoxo"] = of_evoxo(name, seeds, {"algorithm": "nsga3", **PAPER})
-            found["defaults"] = of_evoxo(name, seeds, {"algorithm": "nsga3"})
+            found["defaults"] = of_evoxo(name, seeds, {"algorithm": "nsga3", "crossover": 0.9, "crossover_eta": 15})
             found["nsga2"] = of_evoxo(name, seeds, {"algorithm": "nsga2", **PAPER})
         write(name, found)
 

@@ -50,7 +50,7 @@ def serve():
 def run(evoxo, directory, search, replicas, workers, log=None):
     population, window = search
     file = pathlib.Path(directory) / "slow.toml"
-    settings = f'problem = "program:slow"\nevaluations = {EVALUATIONS}\npopulation = {population}\n'
+    settings = f'problem = "program:slow"\nalgorithm = "ga"\nevaluations = {EVALUATIONS}\npopulation = {population}\n'
     settings += f"window = {window}\n"
     file.write_text(f'experiment = "evolve"\nseed = 1\nreplicas = {replicas}\n[settings]\n{settings}')
     out = pathlib.Path(directory) / f"out-{population}-{window}-{replicas}-{workers}"

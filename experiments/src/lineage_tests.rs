@@ -84,7 +84,8 @@ fn everybody_descends_from_the_first_population() {
 /// A candidate that was made before a change of settings has the parents that it had without the change.
 #[test]
 fn births_before_a_fork_are_those_of_its_past() {
-    let file = "experiment = \"evolve\"\n[settings]\nproblem = \"onemax\"\nlength = 12\npopulation = 6\nwindow = 4\n\
+    let file = "experiment = \"evolve\"\n[settings]\nproblem = \"onemax\"\nalgorithm = \"ga\"\nlength = 12\n\
+                population = 6\nwindow = 4\n\
                 evaluations = 60\nbaseline = \"none\"\n";
     let births = |fork: &str| {
         let config = parse(&format!("{file}{fork}"));

@@ -20,7 +20,7 @@ fn searches_of_one_problem_are_tested() {
         result["digest"] = "of a finished run".into();
         Measured::of_replicas(&config, &result, &replicas)
     };
-    let sphere = "length = 3\nevaluations = 200\npopulation = 20\n";
+    let sphere = "algorithm = \"ga\"\nlength = 3\nevaluations = 200\npopulation = 20\n";
     let told = compare(&measured(1, sphere), &measured(2, &format!("{sphere}mutations = 2\n")));
     assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &Value::from("best")), "{told}");
     assert_eq!(told["tests"][0]["one"]["replicas"], 3, "{told}");

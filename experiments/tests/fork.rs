@@ -15,11 +15,11 @@ use small::SMALL;
 
 /// Searches with all algorithms, with several kinds of genes, with a window, with islands, and with noise.
 const SEARCHES: [&str; 12] = [
-    "problem = \"sphere\"\nlength = 3\npopulation = 20\ntournament = 3",
+    "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\ntournament = 3",
     "problem = \"onemax\"\nlength = 12\npopulation = 20\nelite = 0.2",
     "problem = \"tsp\"\nlength = 9\npopulation = 20\nislands = 4\nmigration = 2",
-    "problem = \"sphere\"\nlength = 3\npopulation = 20\nwindow = 7\nreal_mutation = \"gaussian\"",
-    "problem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nconfirmations = 2",
+    "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nwindow = 7\nreal_mutation = \"gaussian\"",
+    "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nconfirmations = 2",
     "algorithm = \"cma-es\"\nproblem = \"sphere\"\nlength = 2\nrestarts = \"ipop\"\npopulation = 20",
     "algorithm = \"openai-es\"\nproblem = \"sphere\"\nlength = 4\npopulation = 20",
     "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",

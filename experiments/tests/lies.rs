@@ -22,7 +22,7 @@ const EVOLVE: [&str; 5] = [
     "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nevaluations = 60\nalgorithm = \"ga\"\npopulation = 20",
     "experiment = \"evolve\"\n[settings]\nproblem = \"zdt1\"\nevaluations = 60\nalgorithm = \"nsga2\"\npopulation = 20",
     "experiment = \"evolve\"\n[settings]\nproblem = \"rosenbrock\"\nevaluations = 60\nalgorithm = \"cma-es\"",
-    "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 40\npopulation = 20\n\
+    "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nlength = 3\nalgorithm = \"ga\"\nevaluations = 40\npopulation = 20\n\
      finalists = 1\nconfirmations = 3",
     "experiment = \"evolve\"\n[settings]\nproblem = \"arm\"\nlength = 3\nevaluations = 60\nalgorithm = \"map-elites\"\ninitial = 20\npopulation = 20",
 ];

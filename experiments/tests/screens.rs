@@ -157,7 +157,7 @@ fn an_unfinished_screen_names_its_omissions() {
 /// A row that violates constraints is not a response, neither at the end nor as the best of all rounds.
 #[test]
 fn replicas_without_a_feasible_candidate_are_omitted() {
-    let screen = "experiment = \"evolve\"\nreplicas = 6\n[settings]\nproblem = \"g06\"\n[screen]\nat = \"end\"\n\
+    let screen = "experiment = \"evolve\"\nreplicas = 6\n[settings]\nalgorithm = \"ga\"\nproblem = \"g06\"\n[screen]\nat = \"end\"\n\
                   [screen.factors]\nA.evaluations = [100, 2000]\n";
     for at in ["end", "peak"] {
         let config = parse(&screen.replace("end", at), &[]).unwrap();

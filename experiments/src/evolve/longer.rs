@@ -61,13 +61,13 @@ mod tests {
     const FILES: [&str; 26] = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\npopulation = 30",
         "algorithm = \"random\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
-        "problem = \"sphere\"\nlength = 3\npopulation = 20\nslice = 7",
+        "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nslice = 7",
         "problem = \"tsp\"\nlength = 9\npopulation = 20\nelite = 3",
-        "problem = \"g06\"\npopulation = 20\non_failure = \"worst\"",
+        "algorithm = \"ga\"\nproblem = \"g06\"\npopulation = 20\non_failure = \"worst\"",
         "problem = \"onemax\"\nlength = 12\npopulation = 20\ntarget = \"12\"",
         "problem = \"tsp\"\nlength = 9\npopulation = 20\nislands = 4\nmigration = 2",
-        "problem = \"sphere\"\nlength = 3\npopulation = 20\nwindow = 7",
-        "problem = \"sphere\"\nlength = 3\npopulation = 10\nwindow = 25",
+        "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nwindow = 7",
+        "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 10\nwindow = 25",
         "problem = \"onemax\"\nlength = 8\npopulation = 10\nwindow = 5\ntarget = \"8\"",
         "algorithm = \"random\"\nproblem = \"sphere\"\nlength = 2\nwindow = 30",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3",
@@ -81,9 +81,9 @@ mod tests {
         "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 20",
         "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 10\nwindow = 4",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\npopulation = 15\ninitial = 30\nemitters = 2",
-        "problem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nslice = 7\nconfirmations = 2",
+        "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nslice = 7\nconfirmations = 2",
         "algorithm = \"openai-es\"\nproblem = \"growing-noise\"\nlength = 3\npopulation = 20\nconfirmations = 2",
-        "problem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nwindow = 7\nconfirmations = 2\nfinalists = 2",
+        "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nwindow = 7\nconfirmations = 2\nfinalists = 2",
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 10\nnoise = \"yes\"\nconfirmations = 2",
     ];
 
@@ -146,7 +146,7 @@ mod tests {
     /// The evaluations that a shorter search made of a batch are not made again.
     #[test]
     fn a_batch_that_was_cut_off_is_completed() {
-        let settings = "problem = \"sphere\"\nlength = 3\npopulation = 20\nelite = 0\nslice = 1";
+        let settings = "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nelite = 0\nslice = 1";
         let shorter = run(&config(settings, 33)).swap_remove(0);
         let left = |evaluations: u64| longer(settings, evaluations, &shorter).tasks();
         assert_eq!([34, 40, 100].map(left), [1, 7, 7]);
@@ -160,7 +160,7 @@ mod tests {
         use crate::evolve::messages::Evaluation;
         use crate::testing::states_are_checked;
 
-        let config = config("problem = \"sphere\"\nlength = 3\npopulation = 20\nelite = 0", 33);
+        let config = config("algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nelite = 0", 33);
         let changes: [&dyn Fn(&mut SearchState); 5] = [
             &|state| state.resumed = true,
             &|state| state.cut.truncate(5),

@@ -86,7 +86,7 @@ mod tests {
             "problem = \"onemax\"\nlength = 8\nslice = 3",
             "problem = \"onemax\"\nlength = 8\nwindow = 4",
             "problem = \"onemax\"\nlength = 8\nalgorithm = \"random\"\nslice = 7",
-            "problem = \"noisy-sphere\"\nlength = 2\nslice = 6\nconfirmations = 3",
+            "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 2\nslice = 6\nconfirmations = 3",
             "problem = \"ellipsoid\"\nlength = 3\nalgorithm = \"openai-es\"\nslice = 4",
             "problem = \"tsp\"\nlength = 6\npopulation = 20",
         ] {

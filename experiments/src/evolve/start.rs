@@ -153,10 +153,10 @@ mod tests {
             let text = "experiment = \"evolve\"\n[settings]\nlength = 2\nstart = '[[1, 1], [2, 2], [3, 3]]'\n";
             parse(&format!("{text}{more}")).notes()
         };
-        assert_eq!(notes(""), [""; 0]);
+        assert_eq!(notes("algorithm = \"ga\""), [""; 0]);
         assert_eq!(notes("window = 2"), [""; 0]);
         assert_eq!(
-            notes("population = 2"),
+            notes("algorithm = \"ga\"\npopulation = 2"),
             ["arm \"main\": start has 3 candidates, but ga begins with only 2 of them"]
         );
         let around = "arm \"main\": start has 3 candidates, but cma-es begins with only 1 of them";

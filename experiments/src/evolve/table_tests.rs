@@ -89,14 +89,14 @@ fn configurations_keep_their_names() {
     };
     let named = |config: &Config| format!("{}\n{}", config.hash(), digest(&run(config)));
     let all = completed(
-        "[arms.ga]\nislands = 2\nwindow = 0\nelite = 3\n\
+        "[arms.ga]\nalgorithm = \"ga\"\nislands = 2\nwindow = 0\nelite = 3\n\
          [arms.cma]\nalgorithm = \"cma-es\"\nbounds = \"begin\"\nsigma = 0.4\nrestarts = \"ipop\"\n\
          [arms.oes]\nalgorithm = \"openai-es\"\nrate = 0.02\n\
          [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 30\nline = 0.1\nreference = [9]\n\
          [arms.front]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\norder_rate = 0.25\n\
          baseline = \"none\"\n",
     );
-    insta::assert_snapshot!([all, completed("islands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
+    insta::assert_snapshot!([all, completed("algorithm = \"ga\"\nislands = 2\nbounds = \"kept\"\n")].each_ref().map(named).join("\n"), @r"
     c24fb4a06eade0bf6c7743d1a17f1dda693fba5f70afbda1bc83e86232e3b5be
     r1:c9b87cff1ead9c2a0a49dc8d5e9377b7d52b708f3800f737e073e6c9138aeafa
     803171df5abe5deeb04f1291bfa1d3898f1ed49be11aceaaab559975f4ded291

@@ -29,9 +29,9 @@ use crate::{
 fn every_algorithm_meets_the_contract() {
     let files = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\nevaluations = 250\n",
-        "problem = \"sphere\"\nlength = 3\nevaluations = 130\npopulation = 20\nslice = 7\n",
+        "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\nevaluations = 130\npopulation = 20\nslice = 7\n",
         "problem = \"tsp\"\nlength = 9\nevaluations = 60\npopulation = 20\nelite = 3\n",
-        "problem = \"g06\"\nevaluations = 90\npopulation = 20\non_failure = \"worst\"\n",
+        "algorithm = \"ga\"\nproblem = \"g06\"\nevaluations = 90\npopulation = 20\non_failure = \"worst\"\n",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\n",
         "algorithm = \"cma-es\"\nproblem = \"sphere\"\nlength = 3\nevaluations = 500\ncovariance = \"separable\"\nrestarts = \"none\"\n",
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 200\npopulation = 20\n",
@@ -39,17 +39,17 @@ fn every_algorithm_meets_the_contract() {
         "algorithm = \"openai-es\"\nproblem = \"sphere\"\nlength = 4\nevaluations = 200\npopulation = 20\n",
         "problem = \"onemax\"\nlength = 8\nevaluations = 2000\npopulation = 20\ntarget = \"8\"\n",
         "problem = \"tsp\"\nlength = 9\nevaluations = 61\npopulation = 20\nislands = 4\nmigration = 2\n",
-        "problem = \"sphere\"\nlength = 3\nevaluations = 70\npopulation = 20\nwindow = 7\n",
+        "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\nevaluations = 70\npopulation = 20\nwindow = 7\n",
         "problem = \"onemax\"\nlength = 8\nevaluations = 200\npopulation = 10\nwindow = 5\ntarget = \"8\"\n",
         "algorithm = \"random\"\nproblem = \"sphere\"\nlength = 2\nevaluations = 20\nwindow = 30\n",
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\ninitial = 20\nwindow = 3\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\ncentroids = 30\n",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\nbounds = \"begin\"\n",
-        "problem = \"noisy-sphere\"\nlength = 3\nevaluations = 90\npopulation = 20\nslice = 7\n",
+        "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 90\npopulation = 20\nslice = 7\n",
         "algorithm = \"openai-es\"\nproblem = \"growing-noise\"\nlength = 3\nevaluations = 90\npopulation = 20\nfinalists = 2\n",
         "algorithm = \"cma-es\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 200\nconfirmations = 5\n",
-        "problem = \"noisy-sphere\"\nlength = 3\nevaluations = 50\npopulation = 20\nwindow = 7\nconfirmations = 3\n",
+        "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 50\npopulation = 20\nwindow = 7\nconfirmations = 3\n",
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nnoise = \"yes\"\nconfirmations = 2\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\nnoise = \"yes\"\nconfirmations = 2\n",
         "algorithm = \"l-shade\"\nproblem = \"g06\"\nevaluations = 200\n",
@@ -71,7 +71,8 @@ fn every_algorithm_meets_the_contract() {
 fn results_do_not_depend_on_the_slice() {
     let file = |slice| {
         format!(
-            "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 400\npopulation = 40\nslice = {slice}\n"
+            "experiment = \"evolve\"\nreplicas = 2\n[settings]\nalgorithm = \"ga\"\nevaluations = 400\npopulation = 40\n\
+             slice = {slice}\n"
         )
     };
     let digests = [0, 1, 7, 400].map(|slice| digest(&run(&parse(&file(slice)))));
@@ -80,7 +81,8 @@ fn results_do_not_depend_on_the_slice() {
 
 #[test]
 fn the_size_of_a_task_limits_its_candidates() {
-    let settings = "evaluations = 10000\npopulation = 10000\nslice = 10000\nproblem = \"sphere\"\nlength = 1000\n";
+    let settings = "algorithm = \"ga\"\nevaluations = 10000\npopulation = 10000\nslice = 10000\nproblem = \"sphere\"\n\
+                    length = 1000\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let replica = Replica::start(&config, &config.arms[0], 0);
     assert_eq!(replica.tasks(), 20, "80 MB of genes");
@@ -106,7 +108,8 @@ fn windowed_results_do_not_depend_on_the_slice() {
 #[test]
 fn a_target_ends_a_replica() {
     let text =
-        "experiment = \"evolve\"\nreplicas = 3\n[settings]\nproblem = \"onemax\"\nlength = 10\ntarget = \"10\"\n";
+        "experiment = \"evolve\"\nreplicas = 3\n[settings]\nalgorithm = \"ga\"\nproblem = \"onemax\"\nlength = 10\n\
+         target = \"10\"\n";
     let replicas = run(&parse(text));
     for replica in &replicas {
         let last = replica.history().last().unwrap();
@@ -140,11 +143,11 @@ fn mistakes_have_messages() {
         "problem = \"program:p\"\nsignature = \"abc\"",
         "problem = \"program:p\"\nanswers = \"abc\"",
         "target = \"low\"",
-        "population = 10\nelite = 10",
+        "algorithm = \"ga\"\npopulation = 10\nelite = 10",
         "algorithm = \"cma-es\"\nwindow = 4",
-        "bounds = \"begin\"",
-        "islands = 4\nwindow = 4",
-        "islands = 60",
+        "algorithm = \"ga\"\nbounds = \"begin\"",
+        "algorithm = \"ga\"\nislands = 4\nwindow = 4",
+        "algorithm = \"ga\"\nislands = 60",
         "algorithm = \"random\"\nislands = 2",
         "genome = [{ length = 3 }]",
         "problem = \"program:p\"\ngenome = [{ name = \"a b\" }]",
@@ -161,7 +164,8 @@ fn mistakes_have_messages() {
 fn every_candidate_has_its_own_seed() {
     let seeds = |slice: u32| {
         let file = format!(
-            "experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 60\npopulation = 20\nslice = {slice}\n"
+            "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"ga\"\nevaluations = 60\npopulation = 20\n\
+             slice = {slice}\n"
         );
         let config = parse(&file);
         let mut replica = Replica::start(&config, &config.arms[0], 0);
@@ -190,7 +194,9 @@ fn completed(text: &str) -> Config {
 #[test]
 fn random_search_is_added_once_if_no_arm_has_it() {
     let names = |config: &Config| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
-    let alone = completed("[settings]\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
+    let alone = completed(
+        "[settings]\nalgorithm = \"ga\"\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"",
+    );
     assert_eq!(names(&alone), ["main", "random search"]);
     let added = Settings::of(&alone.arms[1].settings);
     assert_eq!((added.algorithm, added.evaluations, added.population), (BASELINE, 300, 20));
@@ -219,7 +225,7 @@ fn random_search_is_added_once_if_no_arm_has_it() {
         "[settings]\nbaseline = \"none\"",
         "[settings]\nproblem = \"program:p\"",
         "[settings]\n[arms.a]\nalgorithm = \"random\"\n[arms.b]",
-        "[screen]\n[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]",
+        "[settings]\nalgorithm = \"ga\"\n[screen]\n[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]",
     ];
     for text in none {
         let before = parse(&format!("experiment = \"evolve\"\nreplicas = 2\n{text}\n"));
@@ -236,7 +242,9 @@ fn random_search_is_added_once_if_no_arm_has_it() {
 #[test]
 fn arms_are_tested_against_each_other() {
     let config =
-        completed("[settings]\nevaluations = 400\npopulation = 20\n[arms.ga]\n[arms.infeasible]\nproblem = \"g06\"");
+        completed(
+        "[settings]\nalgorithm = \"ga\"\nevaluations = 400\npopulation = 20\n[arms.ga]\n[arms.infeasible]\nproblem = \"g06\"",
+    );
     let config = Config { replicas: 6, ..config };
     let mut replicas = run(&config);
     let report = config.report(&replicas);
@@ -347,9 +355,9 @@ fn settings_are_checked_by_their_figures() {
         assert_eq!(parse(&of_program("min f", 100_000, settings)).arms.len(), 1);
     }
     // Values of operators that no gene needs do not matter; others are checked and named.
-    assert_eq!(parse("experiment = \"evolve\"\n[settings]\ndeviation = 0\n").arms.len(), 1);
-    let wrong = "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\ndeviation = 0\n";
-    assert!(problems(wrong).to_string().starts_with("t:4: "), "{}", problems(wrong));
+    assert_eq!(parse("experiment = \"evolve\"\n[settings]\nalgorithm = \"ga\"\ndeviation = 0\n").arms.len(), 1);
+    let wrong = "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\nalgorithm = \"ga\"\ndeviation = 0\n";
+    assert!(problems(wrong).to_string().starts_with("t:5: "), "{}", problems(wrong));
 }
 
 /// A configuration has every setting of each arm, and can be read again.
@@ -390,7 +398,7 @@ fn an_estimated_hypervolume_is_reported() {
 /// Arms with different problems share neither a direction nor a name.
 #[test]
 fn different_objectives_are_described_in_neutral_words() {
-    let settings = "length = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
+    let settings = "algorithm = \"ga\"\nlength = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
     let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
     let report = config.report(&run(&config));
     assert!(report.tables[0].title.starts_with("The best objective of a replica"), "{:?}", report.tables[0]);
@@ -441,7 +449,7 @@ fn unreachable_states_are_rejected() {
             });
         },
     ];
-    let config = parse("experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 300\n");
+    let config = parse("experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"ga\"\nevaluations = 300\n");
     states_are_checked(&config, &run(&config), &changes);
 }
 
@@ -450,7 +458,8 @@ fn unreachable_states_are_rejected() {
 fn the_goal_of_a_screen_is_its_searchs_goal() {
     let goal = |settings: &str| {
         let factors = "[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]\n";
-        parse(&format!("experiment = \"evolve\"\n[settings]\n{settings}\n{factors}")).screen.unwrap().goal
+        let head = "experiment = \"evolve\"\n[settings]\nalgorithm = \"ga\"";
+        parse(&format!("{head}\n{settings}\n{factors}")).screen.unwrap().goal
     };
     assert_eq!(goal("problem = \"sphere\"\n[screen]"), Goal::Minimize);
     assert_eq!(goal("problem = \"onemax\"\n[screen]"), Goal::Maximize);

@@ -15,7 +15,7 @@ use crate::testing::{parse, run};
 fn a_longer_search_has_the_rows_of_a_shorter_one() {
     for settings in [
         "algorithm = \"random\"\npopulation = 37",
-        "population = 20",
+        "algorithm = \"ga\"\npopulation = 20",
         "algorithm = \"cma-es\"",
         "algorithm = \"openai-es\"\npopulation = 30",
         "population = 20\nwindow = 7",
@@ -186,8 +186,8 @@ fn known_fronts_are_reported() {
 #[test]
 fn a_first_batch_is_not_a_search() {
     for (settings, told) in [
-        ("population = 50\nevaluations = 5", true),
-        ("population = 50\nevaluations = 51", false),
+        ("algorithm = \"ga\"\npopulation = 50\nevaluations = 5", true),
+        ("algorithm = \"ga\"\npopulation = 50\nevaluations = 51", false),
         ("algorithm = \"cma-es\"\nlength = 3\nevaluations = 6", true),
         ("algorithm = \"random\"\npopulation = 50\nevaluations = 5", false),
     ] {

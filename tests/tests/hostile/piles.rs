@@ -9,7 +9,7 @@ use evoxo_tests::{
 };
 
 /// One replica, whose state has some 12 MB.
-const LARGE: &str = "experiment = \"evolve\"\nseed = 1\nreplicas = 1\n[settings]\nproblem = \"sphere\"\nlength = 1000\n\
+const LARGE: &str = "experiment = \"evolve\"\nseed = 1\nreplicas = 1\n[settings]\nproblem = \"sphere\"\nalgorithm = \"ga\"\nlength = 1000\n\
                      population = 1500\nevaluations = 1500\nbaseline = \"none\"\n";
 /// So many copies have ten times the bytes that a coordinator may use.
 const COPIES: usize = 120;

@@ -38,7 +38,7 @@ const KINDS: [(&str, &str); 12] = [
     ),
     // Generations of 10; the shorter run ends in the middle of one.
     (
-        "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nlength = 4\npopulation = 20\nevaluations = 105",
+        "experiment = \"evolve\"\n[settings]\nproblem = \"sphere\"\nalgorithm = \"ga\"\nlength = 4\npopulation = 20\nevaluations = 105",
         "evaluations=160",
     ),
     (

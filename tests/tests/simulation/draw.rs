@@ -169,7 +169,8 @@ const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\
 const SETTINGS_OF_CALLS: &str = "slice = 2\ncalls = \"MQ==,Mg==,Mw==,NA==,NQ==,Ng==,Nw==,OA==,OQ==\"";
 const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20\n\
     recall = \"yes\"";
-const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
+const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\nalgorithm = \"ga\"\n\
+    [arms.islands]\nalgorithm = \"ga\"\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
     [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n\

@@ -1,12 +1,15 @@
 //! The default of the setting `algorithm`: which algorithm fits a problem. docs/benchmarks/default.md has the figures behind each
 //! row of the rule.
 
-use evoxo_common::{settings::OPEN, text::counted};
+use evoxo_common::{
+    settings::{Follows, OPEN},
+    text::counted,
+};
 
-use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Nsga2, Nsga3, OpenAiEs, Wrong, cma};
+use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Nsga2, Nsga3, SETTING, Wrong};
 use crate::evolve::genome::{Genome, Part, Type};
 
-/// Stands in a file for the algorithm that [`Asked::choice`] chooses. It searches nothing: the settings of a run name an
+/// Stands in a file for the algorithm that [`Asked::follows`] chooses. It searches nothing: the settings of a run name an
 /// algorithm, or lack the signature of a program whose genome is not known yet.
 pub const AUTO: &AlgorithmKind = &AlgorithmKind {
     name: OPEN,
@@ -16,7 +19,7 @@ pub const AUTO: &AlgorithmKind = &AlgorithmKind {
     leaves: |_| Leaves::Nothing,
     made: None,
     keeps_bounds: |_| true,
-    check: |_| Err(Wrong::new(super::SETTING, "the algorithm is not chosen yet: name one")),
+    check: |_| Err(Wrong::new(SETTING, "the algorithm is not chosen yet: name one")),
     has_parents: false,
     shrinks: false,
     asks: false,
@@ -33,6 +36,9 @@ const WHOLE_EACH: u64 = 1000;
 /// With so many, local optima matter more than dependencies between genes, which `cma-es` has learnt long before.
 const REAL_PAIRS: u64 = 200;
 const MIXED_PAIRS: u64 = 20;
+
+/// Free genes from which `cma-es` has the covariance "limited": time and memory of a full matrix grow with their square.
+const LIMITED_GENES: usize = 300;
 
 /// What the choice depends on. Workers and longer searches never see it, because a run's configuration names the algorithm.
 pub struct Asked<'a> {
@@ -51,9 +57,21 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The algorithm that fits best, and why: the first row that applies.
+    /// The algorithm that fits best, and what follows for the settings: the algorithm itself, and how it is to be set.
     #[must_use]
-    pub fn choice(&self) -> (&'static AlgorithmKind, String) {
+    pub fn follows(&self) -> (&'static AlgorithmKind, Vec<Follows>) {
+        let (algorithm, why) = self.choice();
+        let mut follows = vec![Follows { setting: SETTING, value: algorithm.name, why }];
+        let genes = self.genome.free_genes();
+        if algorithm == CMA_ES && genes >= LIMITED_GENES {
+            let why = format!("there are {genes} genes");
+            follows.push(Follows { setting: "covariance", value: "limited", why });
+        }
+        (algorithm, follows)
+    }
+
+    /// The algorithm that fits best, and why: the first row that applies.
+    fn choice(&self) -> (&'static AlgorithmKind, String) {
         let (objectives, genes) = (self.objectives, self.genome.free_genes());
         let any = |is: fn(Type) -> bool| {
             self.genome.parts.iter().filter(|part| part.fixed().is_none()).any(|part: &Part| is(part.of))
@@ -79,10 +97,6 @@ impl Asked<'_> {
                 (GA, "some genes are not numbers".into())
             }
             () if !has_reals && !has_wholes => (GA, "all genes are bits".into()),
-            () if genes > cma::FULL_GENES_MAX => {
-                let algorithm = if has_wholes || has_bits { GA } else { OPENAI_ES };
-                (algorithm, format!("there are {genes} genes"))
-            }
             () if self.is_noisy => (CMA_ES, format!("genes are {numbers}, and values have noise")),
             () if !has_reals && self.evaluations / genes as u64 >= WHOLE_EACH => {
                 (GA, format!("genes are {numbers}, and {budget}"))
@@ -101,4 +115,3 @@ const MAP_ELITES: &AlgorithmKind = &AlgorithmKind::of::<MapElites>();
 const GA: &AlgorithmKind = &AlgorithmKind::of::<Ga>();
 const L_SHADE: &AlgorithmKind = &AlgorithmKind::of::<LShade>();
 const CMA_ES: &AlgorithmKind = &AlgorithmKind::of::<Cma>();
-const OPENAI_ES: &AlgorithmKind = &AlgorithmKind::of::<OpenAiEs>();

@@ -582,7 +582,7 @@ mod tests {
     #[test]
     fn a_file_chooses_how_individuals_are_replaced() {
         let chosen = |text: &str| {
-            let config = parse(&format!("experiment = \"evolve\"\n[settings]\n{text}\n"));
+            let config = parse(&format!("experiment = \"evolve\"\n[settings]\nalgorithm = \"ga\"\n{text}\n"));
             let settings = EvolveSettings::of(&config.arms[0].settings);
             let given = settings.given();
             let own = Ga::settings(&given);
@@ -603,7 +603,8 @@ mod tests {
         assert_eq!(chosen("problem = \"onemax\"\ntournament = 3"), (false, 3, 60));
         assert_eq!(chosen("problem = \"sphere\"\nreplacement = \"restricted\""), (true, 2, 60));
         assert_eq!(chosen("problem = \"onemax\"\nnoise = \"yes\""), (false, 2, 100));
-        let noisy = "experiment = \"evolve\"\n[settings]\nproblem = \"noisy-sphere\"\nreplacement = \"restricted\"\n";
+        let noisy = "experiment = \"evolve\"\n[settings]\nalgorithm = \"ga\"\nproblem = \"noisy-sphere\"\n\
+                     replacement = \"restricted\"\n";
         let sentence = problems(noisy).to_string();
         assert!(sentence.contains("which noise makes meaningless: set replacement = \"best\""), "{sentence}");
     }

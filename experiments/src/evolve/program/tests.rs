@@ -74,7 +74,8 @@ fn actor(answer: fn(&Value) -> Value) -> Actor {
 }
 
 const PROGRAM: &str =
-    "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nevaluations = 300\npopulation = 20\n";
+    "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nalgorithm = \"ga\"\nevaluations = 300\n\
+     population = 20\n";
 
 /// The file, completed with the settings that follow from the program.
 fn signed(text: &str, programs: &mut Actor) -> Config {

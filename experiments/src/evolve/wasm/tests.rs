@@ -238,7 +238,7 @@ fn fuel_is_exact() {
 }
 
 const FILE: &str = "experiment = \"evolve\"\nseed = 3\nreplicas = 2\n[settings]\nproblem = \"wasm:rosen.wasm\"\n\
-                    objectives = \"min cost\"\nevaluations = 130\npopulation = 25\n";
+                    objectives = \"min cost\"\nalgorithm = \"ga\"\nevaluations = 130\npopulation = 25\n";
 const GENOME: &str = "[[genome]]\nlength = 4\nlow = -5\nhigh = 10\n";
 
 /// The settings that `evoxo` fills in for the first arm, or why it cannot.
@@ -284,7 +284,7 @@ fn failures_are_counted_or_end_the_run() {
 fn files_that_contradict_their_module_are_rejected() {
     let two = FILE.replace("min cost", "min cost, max gain");
     let all = [
-        taken_in(&format!("{two}algorithm = \"nsga2\"\n{GENOME}"), ROSEN),
+        taken_in(&format!("{}{GENOME}", two.replace("\"ga\"", "\"nsga2\"")), ROSEN),
         taken_in(&format!("{FILE}constraints = 1\n{GENOME}"), ROSEN),
         taken_in(&format!("{FILE}[[genome]]\nlength = 101\n"), ROSEN),
         taken_in(&format!("{FILE}{GENOME}"), b"(module)"),

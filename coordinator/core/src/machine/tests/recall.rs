@@ -17,7 +17,7 @@ const SEARCHES: [&str; 7] = [
     "problem = \"leadingones\"\nlength = 9\nevaluations = 700\npopulation = 20\nwindow = 6",
     "problem = \"onemax\"\nlength = 8\nevaluations = 300\nalgorithm = \"random\"\nslice = 3",
     "problem = \"sphere\"\nlength = 2\nevaluations = 300\nalgorithm = \"openai-es\"\nslice = 5",
-    "problem = \"noisy-sphere\"\nlength = 2\nevaluations = 200\nslice = 4",
+    "problem = \"noisy-sphere\"\nlength = 2\nevaluations = 200\nalgorithm = \"ga\"\nslice = 4",
     "problem = \"sphere\"\nlength = 3\nevaluations = 300\nalgorithm = \"cma-es\"",
 ];
 
