@@ -106,6 +106,7 @@ fn every_arm_of_a_file_is_checked() {
         said.starts_with("rosen is pure as far as 12 candidates of each arm (2 of 3 are different) show; "),
         "{said}"
     );
+    assert!(said.contains("in all arms: algorithm = \"cma-es\", because genes are real numbers"), "{said}");
     let kept = "static double kept = 0;\n    double cost = x[0] > 5 ? kept++ : 0;\n    int i;";
     let kept = changed(directory.path(), "kept", &[UNDECLARED, (COST, kept)]);
     let (status, said) = check(&["--program", &kept, file]);
