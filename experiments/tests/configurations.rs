@@ -92,7 +92,10 @@ fn settings_without_effect_are_noted() {
         ("\"td3d\"\n[settings]\nalpha_end = 0.1", "`alpha_end` has no effect with schedule = \"constant\""),
         ("\"rules\"\n[settings]\ncluster = 0.1", "`cluster` has no effect with mutations = \"independent\""),
         ("\"rules\"\n[settings]\nrigged_share = 0.1", "`rigged_share` has no effect with generator = \"random\""),
-        ("\"evolve\"\n[settings]\nalgorithm = \"ga\"\ncovariance = \"full\"", "`covariance` has no effect with algorithm = \"ga\""),
+        (
+            "\"evolve\"\n[settings]\nalgorithm = \"ga\"\ncovariance = \"full\"",
+            "`covariance` has no effect with algorithm = \"ga\"",
+        ),
         ("\"league\"\n[settings]\npairs = 3", "`pairs` has no effect with game = \"tic-tac-toe\""),
         (
             "\"ternary\"\n[settings]\ncrossover = \"none\"\ncrossover_rate = 1",

@@ -200,7 +200,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         None => {
-            eprintln!("error: give KIND GENES NOISE EACH SEARCHES ALGORITHM..., for example real 10 none 300 5 cma-es l-shade");
+            eprintln!(
+                "error: give KIND GENES NOISE EACH SEARCHES ALGORITHM..., for example real 10 none 300 5 cma-es l-shade"
+            );
             ExitCode::FAILURE
         }
     }

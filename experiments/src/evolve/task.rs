@@ -390,7 +390,7 @@ mod tests {
             refused(
                 &task,
                 "\"ellipsoid\"\nlength = 7\nalgorithm = \"openai-es\"\nsigma = 0.3",
-                "\"onemax\"",
+                "\"onemax\"\nalgorithm = \"ga\"",
                 vec![0.5; 7],
             ),
             refused(&many, "length = 7", "length = 1000", vec![0.5; 1000]),

@@ -107,8 +107,7 @@ fn windowed_results_do_not_depend_on_the_slice() {
 
 #[test]
 fn a_target_ends_a_replica() {
-    let text =
-        "experiment = \"evolve\"\nreplicas = 3\n[settings]\nalgorithm = \"ga\"\nproblem = \"onemax\"\nlength = 10\n\
+    let text = "experiment = \"evolve\"\nreplicas = 3\n[settings]\nalgorithm = \"ga\"\nproblem = \"onemax\"\nlength = 10\n\
          target = \"10\"\n";
     let replicas = run(&parse(text));
     for replica in &replicas {
@@ -134,7 +133,7 @@ fn mistakes_have_messages() {
         "problem = \"program:a b\"",
         "problem = \"sphere\"\nobjectives = \"min x\"",
         "problem = \"sphere\"\nlength = 10000",
-        "problem = \"zdt1\"",
+        "problem = \"zdt1\"\nalgorithm = \"ga\"",
         "problem = \"zdt1\"\nalgorithm = \"nsga2\"\nreference = [1]",
         "algorithm = \"map-elites\"",
         "problem = \"tsp\"\nalgorithm = \"cma-es\"",
@@ -194,9 +193,8 @@ fn completed(text: &str) -> Config {
 #[test]
 fn random_search_is_added_once_if_no_arm_has_it() {
     let names = |config: &Config| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
-    let alone = completed(
-        "[settings]\nalgorithm = \"ga\"\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"",
-    );
+    let alone =
+        completed("[settings]\nalgorithm = \"ga\"\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
     assert_eq!(names(&alone), ["main", "random search"]);
     let added = Settings::of(&alone.arms[1].settings);
     assert_eq!((added.algorithm, added.evaluations, added.population), (BASELINE, 300, 20));
@@ -241,8 +239,7 @@ fn random_search_is_added_once_if_no_arm_has_it() {
 /// The table, `result.json` and the headline say which of two arms is better. A report that is made again says the same.
 #[test]
 fn arms_are_tested_against_each_other() {
-    let config =
-        completed(
+    let config = completed(
         "[settings]\nalgorithm = \"ga\"\nevaluations = 400\npopulation = 20\n[arms.ga]\n[arms.infeasible]\nproblem = \"g06\"",
     );
     let config = Config { replicas: 6, ..config };
@@ -356,7 +353,8 @@ fn settings_are_checked_by_their_figures() {
     }
     // Values of operators that no gene needs do not matter; others are checked and named.
     assert_eq!(parse("experiment = \"evolve\"\n[settings]\nalgorithm = \"ga\"\ndeviation = 0\n").arms.len(), 1);
-    let wrong = "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\nalgorithm = \"ga\"\ndeviation = 0\n";
+    let wrong =
+        "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\nalgorithm = \"ga\"\ndeviation = 0\n";
     assert!(problems(wrong).to_string().starts_with("t:5: "), "{}", problems(wrong));
 }
 

@@ -84,7 +84,8 @@ impl Asked<'_> {
             (false, true) => "whole numbers",
             _ => "real and whole numbers",
         };
-        let budget = format!("there are {} for {}", counted(self.evaluations as usize, "evaluation"), counted(genes, "gene"));
+        let budget =
+            format!("there are {} for {}", counted(self.evaluations as usize, "evaluation"), counted(genes, "gene"));
         let pairs = (genes as u64).saturating_mul(genes as u64);
         let needed = if has_wholes { MIXED_PAIRS } else { REAL_PAIRS };
         match () {

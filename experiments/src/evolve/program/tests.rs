@@ -73,8 +73,7 @@ fn actor(answer: fn(&Value) -> Value) -> Actor {
     Actor { introduction, answer, instead: None, questions: 0, heard: Vec::new(), stops: 0, disowned: false }
 }
 
-const PROGRAM: &str =
-    "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nalgorithm = \"ga\"\nevaluations = 300\n\
+const PROGRAM: &str = "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nalgorithm = \"ga\"\nevaluations = 300\n\
      population = 20\n";
 
 /// The file, completed with the settings that follow from the program.

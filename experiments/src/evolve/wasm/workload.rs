@@ -12,7 +12,7 @@ const MODES: i64 = 16;
 
 /// Candidates for all modes, and what their task shares.
 pub(in crate::evolve) fn workload() -> (EvaluateTask, Bytes) {
-    let settings = "problem = \"wasm:workload.wasm\"\nfuel = 200000\nobjectives = \"min a\"\nconstraints = 1\nmeasures = 2\n\
+    let settings = "problem = \"wasm:workload.wasm\"\nalgorithm = \"ga\"\nfuel = 200000\nobjectives = \"min a\"\nconstraints = 1\nmeasures = 2\n\
                     on_failure = \"worst\"\ngenome = [{ name = \"mode\", type = \"integer\", high = 15 }, { name = \"x\", \
                     length = 4, low = -5, high = 5 }]\n";
     let item = |mode: i64| {

@@ -197,7 +197,9 @@ fn the_coordinator_runs_neither_modules_nor_programs() {
                           YXRlAAEKEAIFAEGACAsIAANADAALAAs=";
     const OWN: &str = "objectives = \"min cost\"\n[[genome]]\nlength = 2\nlow = -5\nhigh = 10\n";
     let built_in = |problem: &str| {
-        let text = format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"ga\"\nevaluations = 40\n{problem}");
+        let text = format!(
+            "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"ga\"\nevaluations = 40\n{problem}"
+        );
         let config = evoxo_common::experiment::Config::parse(registry(), "t", &text, &[]);
         let config = config.unwrap_or_else(|problems| panic!("{problems}"));
         crate::prepared::Prepared::new(config).is_built_in(0)
