@@ -9,7 +9,7 @@ use evoxo_common::{
 use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Nsga2, Nsga3, SETTING, Wrong};
 use crate::evolve::genome::{Genome, Part, Type};
 
-/// Stands in a file for the algorithm that [`Asked::follows`] chooses. It searches nothing: the settings of a run name an
+/// Stands in a file for the algorithm that [`Situation::follows`] chooses. It searches nothing: the settings of a run name an
 /// algorithm, or lack the signature of a program whose genome is not known yet.
 pub const AUTO: &AlgorithmKind = &AlgorithmKind {
     name: OPEN,
@@ -41,7 +41,7 @@ const MIXED_PAIRS: u64 = 20;
 const LIMITED_GENES: usize = 300;
 
 /// What the choice depends on. Workers and longer searches never see it, because a run's configuration names the algorithm.
-pub struct Asked<'a> {
+pub struct Situation<'a> {
     /// The genome, which is [valid](Genome::valid).
     pub genome: &'a Genome,
     /// The number of objectives.
@@ -56,7 +56,7 @@ pub struct Asked<'a> {
     pub evaluations: u64,
 }
 
-impl Asked<'_> {
+impl Situation<'_> {
     /// The algorithm that fits best, and what follows for the settings: the algorithm itself, and how it is to be set.
     #[must_use]
     pub fn follows(&self) -> (&'static AlgorithmKind, Vec<Follows>) {

@@ -37,7 +37,7 @@ use super::{
     wrong::Wrong,
 };
 
-pub use auto::{AUTO, Asked};
+pub use auto::{AUTO, Situation};
 pub use averaged::{Averaged, Noise};
 pub use cma::{Cma, Covariance as CmaCovariance, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use cma_mae::{CmaMae, Settings as CmaMaeSettings};

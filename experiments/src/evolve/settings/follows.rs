@@ -3,7 +3,7 @@
 use evoxo_common::settings::Follows;
 
 use super::{
-    super::algorithm::{AUTO, Asked},
+    super::algorithm::{AUTO, Situation},
     Settings,
 };
 
@@ -15,7 +15,7 @@ impl Settings {
             return Vec::new();
         }
         let genome = self.genome();
-        let asked = Asked {
+        let situation = Situation {
             genome: &genome,
             objectives: self.objectives().len(),
             has_grid: self.measure_count() > 0 && self.axes().len() == self.measure_count(),
@@ -24,7 +24,7 @@ impl Settings {
             evaluations: self.evaluations,
         };
         let (algorithm, mut follows) =
-            if self.algorithm == AUTO { asked.follows() } else { (self.algorithm, Vec::new()) };
+            if self.algorithm == AUTO { situation.follows() } else { (self.algorithm, Vec::new()) };
         follows.extend((algorithm.defaults)(&genome).iter().map(|(setting, value)| Follows {
             setting,
             value,
