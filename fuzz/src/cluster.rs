@@ -54,7 +54,13 @@ pub struct Cluster {
 
 /// Settings with little memory, so that no run of a stranger takes long to plan.
 fn settings() -> Settings {
-    Settings { checkpoint_interval_ms: 50, memory_bytes_max: 16 << 20, runs_max: 8, ..Settings::default() }
+    Settings {
+        checkpoint_interval_ms: 50,
+        memory_bytes_max: 16 << 20,
+        runs_max: 8,
+        lanes_max: 3,
+        ..Settings::default()
+    }
 }
 
 impl Cluster {

@@ -132,8 +132,8 @@ impl Shared {
     }
 }
 
-/// The most settings that are cached, and the most bytes of their text.
-const SETTINGS_MAX: usize = 8;
+/// The most settings that are cached: those of the arms of a screen, or of several runs. And the most bytes of a text.
+const SETTINGS_MAX: usize = 64;
 const SETTINGS_BYTES_MAX: usize = 64 << 10;
 
 /// Decodes what the tasks of a batch share, and reads the settings in it.
@@ -157,10 +157,13 @@ fn settings_of(text: &str) -> Result<Arc<Settings>, String> {
     let settings = Arc::new(Settings::of(&SCHEMA.read(text)?));
     if text.len() <= SETTINGS_BYTES_MAX {
         let mut known = lock();
-        if known.len() == SETTINGS_MAX {
-            known.remove(0);
+        // Another thread may have read the same text meanwhile.
+        if !known.iter().any(|(of, _)| of == text) {
+            if known.len() == SETTINGS_MAX {
+                known.remove(0);
+            }
+            known.push((text.to_owned(), Arc::clone(&settings)));
         }
-        known.push((text.to_owned(), Arc::clone(&settings)));
     }
     Ok(settings)
 }

@@ -174,6 +174,9 @@ impl Coordinator {
         let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
         let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
         let (ahead_bytes, bytes) = (self.settings.plan_ahead_bytes(), self.tasks.bytes(id));
+        if ready >= many || bytes >= ahead_bytes {
+            return;
+        }
         let run = self.runs.adjust(id);
         let Some(thread) = run.thread().filter(|_| run.hands_out() && !run.replicas.partly_planned().is_empty()) else {
             return;
