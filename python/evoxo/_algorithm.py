@@ -96,6 +96,9 @@ def algorithm(name: str, *, version: Optional[str] = None) -> Callable[[C], C]:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(f"the algorithm is called {name!r}: use 1 to 64 of the characters A-Z, a-z, 0-9, _, - and .")
 
+    if name == "auto":
+        raise ValueError("the algorithm is called auto, which leaves the choice to evoxo: give it another name")
+
     def declare(made: C) -> C:
         missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
         if not isinstance(made, type) or missing:

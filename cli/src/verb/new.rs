@@ -44,6 +44,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             // What chooses other settings stays open in the file, which a person is still to change.
             let is_given = |name: &str| arguments.settings.iter().any(|(key, _)| key == name);
             let (settings, _) = settings.followed(|name| kind.schema.chooser != Some(name) && !is_given(name));
+            let mut all = settings.iter();
+            if let Some((field, _)) = all.find(|(field, _)| is_given(field.name) && !settings.is_chosen(field)) {
+                let why = settings.idle(field.name).unwrap_or_default();
+                let chooser = kind.schema.chooser.unwrap_or_default();
+                return Err(usage(format_args!(
+                    "--set {}: it has no effect with {why}: set {chooser} too",
+                    field.name
+                )));
+            }
             let text = if arguments.all { template(kind, &settings) } else { short_template(kind, &settings) };
             match as_json {
                 true => writeln!(out, "{}", json!({"kind": kind.name, "file": text}))?,

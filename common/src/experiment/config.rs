@@ -423,7 +423,7 @@ fn choice(kind: &Kind, field: &Field) -> String {
         return String::new();
     }
     let other = format!("evoxo new {} --all --set {}=NAME", kind.name, field.name);
-    comment(&format!("Some settings below belong to this choice alone: `{other}` shows those of another choice."))
+    comment(&format!("Some settings belong to one choice alone: `{other}` shows those of a choice."))
 }
 
 /// Comments that say what a setting means and which values it may have.

@@ -38,7 +38,8 @@ pub struct Follows {
     pub why: String,
 }
 
-/// The word in a file that leaves a setting open if its value can follow from others, as if the file did not have the setting.
+/// The word in a file that leaves open a setting whose value can follow from others, if it is one of the setting's choices: as if
+/// the file did not have the setting.
 pub const OPEN: &str = "auto";
 
 /// One setting.
@@ -386,6 +387,12 @@ impl Values {
         let place = self.schema.fields().iter().position(|field| field.name == name);
         self.values[place.unwrap_or_else(|| panic!("no setting {name}"))] = value;
         self
+    }
+
+    /// The value of a setting of this schema.
+    pub(crate) fn value(&self, name: &str) -> &Value {
+        let found = self.iter().find(|(field, _)| field.name == name);
+        found.map_or_else(|| panic!("there is no setting {name}"), |(_, value)| value)
     }
 
     /// The same values, with those that follow from others, and what follows: of the settings for which `is_open` holds.

@@ -40,6 +40,9 @@ impl Compute for Ask {
     fn workload() -> Vec<(AskTask, Bytes)> {
         let task = AskTask { id: "main-0-0".into(), seed: 1, most: 10, timeout_ms: 1000, ..AskTask::default() };
         let of = |settings: &str| (task.clone(), shared(settings, Bytes::new()).encode());
-        vec![of("problem = \"sphere\"\nalgorithm = \"own\"\nown = \"mine\"\n"), of("problem = \"sphere\"\n")]
+        vec![
+            of("problem = \"sphere\"\nalgorithm = \"own\"\nown = \"mine\"\n"),
+            of("problem = \"sphere\"\nalgorithm = \"ga\"\n"),
+        ]
     }
 }

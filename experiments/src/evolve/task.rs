@@ -324,13 +324,15 @@ mod tests {
     /// More settings than the cache has places for. Invalid settings are not cached.
     #[test]
     fn settings_are_those_of_their_text() {
+        let of = |length: &str| {
+            let text = format!("problem = \"sphere\"\nalgorithm = \"ga\"\nlength = {length}\n");
+            read(&shared(&text, Bytes::new()).encode())
+        };
         for _ in 0..2 {
             for length in 2..SETTINGS_MAX + 5 {
-                let shared = shared(&format!("problem = \"sphere\"\nlength = {length}\n"), Bytes::new()).encode();
-                assert_eq!(read(&shared).unwrap().0.length, length);
+                assert_eq!(of(&length.to_string()).unwrap().0.length, length);
             }
-            let invalid = shared("problem = \"sphere\"\nlength = -1\n", Bytes::new()).encode();
-            assert!(read(&invalid).unwrap_err().0.starts_with("the settings of the task: "));
+            assert!(of("-1").unwrap_err().0.starts_with("the settings of the task: "));
         }
     }
 

@@ -76,13 +76,11 @@ pub(super) fn idle(registry: &Registry, text: &str, overrides: &[(String, String
 
 /// A sentence for each value that follows from other settings. Nothing is reported about a screen, in which nothing follows.
 pub(super) fn follows(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
-    let Some((_, kind, resolved)) = resolved(registry, text, overrides, arms) else { return Vec::new() };
+    let Some((.., resolved)) = resolved(registry, text, overrides, arms) else { return Vec::new() };
     let mut notes = Notes::default();
     for (name, _, values, follows) in &resolved {
         for Follows { setting, why, .. } in follows {
-            let value = values.iter().find(|(field, _)| field.name == *setting).map(|(_, value)| value);
-            let value = value.unwrap_or_else(|| panic!("{} has no setting {setting}", kind.name));
-            notes.add(format!("{setting} = {value}, because {why}"), name);
+            notes.add(format!("{setting} = {}, because {why}", values.value(setting)), name);
         }
     }
     notes.told(resolved.len())

@@ -553,12 +553,14 @@ impl<'a> File<'a> {
         }
         let (values, follows) = Values::new(schema, values).followed(|name| self.leaves_open(own, name));
         // The treatments of a screen differ in its factors alone, and a file has the other settings once for all of them.
-        for Follows { setting, value, why } in follows.iter().filter(|_| self.is_screen) {
+        for Follows { setting, why, .. } in follows.iter().filter(|_| self.is_screen) {
+            let raw = own.get(*setting).or_else(|| self.settings.get(*setting));
+            let value = values.value(setting);
             mistakes.push(Mistake {
-                place: WrittenAt::Line(line),
+                place: raw.map_or(WrittenAt::Line(line), |raw| raw.place.clone()),
                 shared: true,
                 arm: arm.into(),
-                sentence: format!("a screen needs {setting} in the file: the usual one is {value:?}, because {why}"),
+                sentence: format!("the file of a screen names it: set {setting} = {value}, because {why}"),
             });
         }
         for (name, sentence) in (schema.check)(&values) {

@@ -6,7 +6,7 @@ use evoxo_common::{
     text::counted,
 };
 
-use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Nsga2, Nsga3, SETTING, Wrong};
+use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong};
 use crate::evolve::genome::{Genome, Part, Type};
 
 /// Stands in a file for the algorithm that [`Situation::follows`] chooses. It searches nothing: the settings of a run name an
@@ -25,7 +25,8 @@ pub const AUTO: &AlgorithmKind = &AlgorithmKind {
     asks: false,
     defaults: |_| &[],
     noise: None,
-    most: |_| panic!("no run is planned before its algorithm is chosen"),
+    // No run is planned before its algorithm is chosen, but a fork of a file is checked, whose program may not be known yet.
+    most: |given| Most { candidates: 1, batches: given.evaluations, kept: 1, state_bytes: 0 },
     begin: |_, _, _| Err("the algorithm is not chosen yet".into()),
     steady: None,
 };

@@ -53,7 +53,7 @@ pub use nsga3::{Nsga3, Settings as Nsga3Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use random::{Random, Settings as RandomSettings};
-pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed};
+pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed, open_or_having};
 pub use windowed::{Steady, WINDOW_MAX, Windowed};
 
 /// The algorithm that all others must beat.

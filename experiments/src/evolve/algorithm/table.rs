@@ -113,6 +113,12 @@ pub fn having(holds: impl Fn(&AlgorithmKind) -> bool) -> Vec<&'static str> {
     algorithms().iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect()
 }
 
+/// The same, with the word of a file whose algorithm is still open: for settings on which the choice may depend.
+#[must_use]
+pub fn open_or_having(holds: impl Fn(&AlgorithmKind) -> bool) -> Vec<&'static str> {
+    [vec![AUTO.name], having(holds)].concat()
+}
+
 /// Names as in a sentence: "a, b and c".
 #[must_use]
 pub fn listed(names: &[&str], and: &str) -> String {

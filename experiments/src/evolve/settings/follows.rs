@@ -18,7 +18,8 @@ impl Settings {
         let situation = Situation {
             genome: &genome,
             objectives: self.objectives().len(),
-            has_grid: self.measure_count() > 0 && self.axes().len() == self.measure_count(),
+            // With a wrong number of axes too: the check of `map-elites` says so.
+            has_grid: self.measure_count() > 0 && !self.axes().is_empty(),
             is_noisy: self.is_noisy(),
             has_window: self.window > 0,
             evaluations: self.evaluations,
@@ -158,12 +159,13 @@ mod tests {
             chosen("problem = \"program:p\"\nobjectives = \"min f\"\n[[genome]]\nlength = 3"),
             ("auto", String::new())
         );
+        // The fork is checked before the program is known.
+        let fork = "[[fork]]\nat = 3\n[fork.settings]\nmutations = 2";
+        let file = format!("problem = \"program:p\"\nobjectives = \"min f\"\n[[genome]]\nlength = 3\n{fork}");
+        assert_eq!(chosen(&file).0, "auto");
         let screen = "experiment = \"evolve\"\n[screen]\n[screen.factors]\nA.sigma = [0.1, 0.2]\n";
         let said = problems(screen).to_string();
-        assert!(
-            said.contains("a screen needs algorithm in the file: the usual one is \"cma-es\", because genes"),
-            "{said}"
-        );
+        assert!(said.contains("the file of a screen names it: set algorithm = \"cma-es\", because genes"), "{said}");
         let said = problems("experiment = \"evolve\"\n[settings]\nislands = 4\n").to_string();
         assert!(said.contains("islands"), "{said}");
     }

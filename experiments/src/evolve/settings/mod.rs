@@ -9,7 +9,7 @@ use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 pub use choices::{BaselineName, CurvesName, NoiseName, OnFailure, RecallName};
 
 use super::{
-    algorithm::{self, AlgorithmKind, Axis, Given, Leaves, having},
+    algorithm::{self, AlgorithmKind, Axis, Given, Leaves, open_or_having},
     genome::Genome,
     notation::Notation,
     problem::{self, Problem},
@@ -101,16 +101,17 @@ settings! {
         /// Candidates that are evaluated at the same time, without generations: candidate k is made from the results of
         /// candidates 0 to k - window, so a slow evaluation delays only candidates that need its result. Choose several times
         /// the number of slots of all workers. 0: whole generations.
-        window: usize = addition whole(0, 1_000, "0") when algorithm is (having(AlgorithmKind::has_windows)),
+        window: usize = addition whole(0, 1_000, "0") when algorithm is (open_or_having(AlgorithmKind::has_windows)),
         /// With several objectives: the reference point of the hypervolume, one number for each objective. For an archive:
         /// the value of the objective that is worth nothing; the QD score is the sum, over all elites, of how much better
         /// they are. Empty: that of a built-in problem, or no hypervolume and no QD score.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, "")
-            when algorithm is (having(|kind| kind.can_leave(Leaves::Front) || kind.can_leave(Leaves::Archive))),
+            when algorithm is (open_or_having(|kind| kind.can_leave(Leaves::Front) || kind.can_leave(Leaves::Archive))),
         /// With several objectives: points of the best front, if it is known. Points are separated by semicolons and have a
         /// number for each objective, in the objective's own unit, as in "0 1; 0.5 0.3; 1 0". The report then says how far
         /// fronts are from it (IGD+). Empty: that of a built-in problem, or unknown.
-        known_front: String = execution text(KNOWN_FRONT_MAX, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Front))),
+        known_front: String = execution text(KNOWN_FRONT_MAX, "")
+            when algorithm is (open_or_having(|kind| kind.can_leave(Leaves::Front))),
         /// Whether curves of the best candidates show means or medians over replicas.
         curves: CurvesName = execution choice("fitting"),
         /// Candidates of a task; fewer if these would exceed 4 MiB. 0: 100 of a built-in problem, 10 of a module, 1 of a program.
@@ -125,7 +126,7 @@ settings! {
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
         /// The grid: one table for each measure. A built-in problem has its own.
-        grid: Grid = list(GRID, 10, "") when algorithm is (having(|kind| kind.can_leave(Leaves::Archive))),
+        grid: Grid = list(GRID, 10, "") when algorithm is (open_or_having(|kind| kind.can_leave(Leaves::Archive))),
     }
     check(|settings| settings.problems())
     notes(|settings| settings.unused_start().into_iter().collect())
