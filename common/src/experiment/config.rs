@@ -423,7 +423,7 @@ fn choice(kind: &Kind, field: &Field) -> String {
         return String::new();
     }
     let other = format!("evoxo new {} --all --set {}=NAME", kind.name, field.name);
-    comment(&format!("Some settings belong to one choice alone: `{other}` shows those of a choice."))
+    comment(&format!("Some settings apply to one choice only: `{other}` shows them."))
 }
 
 /// Comments that say what a setting means and which values it may have.

@@ -3,7 +3,7 @@
 //! `cargo run --release -p evoxo-experiments --example choice -- KIND GENES NOISE EACH SEARCHES ALGORITHM...`
 //!
 //! KIND is real, wide, narrow, mixed or bits; NOISE none, constant (a normal deviate is added) or growing (the value times 1 plus a normal
-//! deviate). Budgets are 10, 30, 100 and so on up to EACH evaluations for each gene, and SEARCHES the seeds, an odd number. For each half of the
+//! deviate). Budgets are 10, 30, 100 and so on up to EACH evaluations for each gene, and SEARCHES the seeds. For each half of the
 //! functions and each budget the table has, for each algorithm, how many powers of ten its median is above that of the best one, on
 //! average over functions, and on how many functions it is within 5 % of the best. With noise the true value of the answer counts.
 
@@ -13,7 +13,7 @@ mod functions;
 
 use std::process::ExitCode;
 
-use evoxo_common::{report::Table, rng::Stream};
+use evoxo_common::{report::Table, rng::Stream, stats::quantile};
 use evoxo_experiments::evolve::{
     algorithm::{AlgorithmKind, algorithms},
     evaluation::Evaluation,
@@ -127,7 +127,7 @@ impl Measured {
             let all: Vec<Vec<f64>> =
                 (0..self.searches).map(|number| self.search(problem, algorithm, ends, number)).collect();
             let at = |place: usize| all.iter().map(|values| values[place].max(PRECISION)).collect::<Vec<f64>>();
-            (0..ends.len()).map(|place| median(at(place))).collect::<Vec<f64>>()
+            (0..ends.len()).map(|place| quantile(&at(place), 0.5)).collect::<Vec<f64>>()
         };
         parts.iter().flat_map(of).collect()
     }
@@ -165,12 +165,6 @@ impl Measured {
     }
 }
 
-/// The middle one of an odd number of values.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// The least of these values.
 fn least(mut all: Vec<(f64, Vec<f64>)>) -> Vec<(f64, Vec<f64>)> {
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -186,7 +180,7 @@ fn asked() -> Option<Table> {
         kind: Kind::named(kind)?,
         genes: genes.parse().ok().filter(|genes| *genes > 1)?,
         noise: Noise::named(noise)?,
-        searches: searches.parse().ok().filter(|searches| *searches % 2 == 1)?,
+        searches: searches.parse().ok().filter(|searches| *searches > 0)?,
     };
     let each = each.parse().ok().filter(|each| *each >= EACH[0])?;
     Some(measured.table(&names.iter().map(algorithm).collect::<Option<Vec<_>>>()?, each))

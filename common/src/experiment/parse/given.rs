@@ -24,7 +24,7 @@ fn resolved<'a>(
     found.read_all(table.get_ref(), overrides, arms);
     let kind = found.kind()?;
     found.take_lists(Some(kind));
-    if found.is_screen {
+    if found.screen.is_some() {
         return None;
     }
     let written = if found.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { found.arms.clone() };

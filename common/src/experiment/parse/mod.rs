@@ -50,8 +50,6 @@ struct File<'a> {
     /// The arms that are not selected.
     left_out: Vec<WrittenArm>,
     screen: Option<ScreenTable>,
-    /// Whether the file has a screen: `screen` is taken while it is resolved.
-    is_screen: bool,
     ends: Table,
     forks: Vec<ForkTable>,
     problems: Vec<Problem>,
@@ -195,7 +193,6 @@ impl<'a> File<'a> {
             arms: Vec::new(),
             left_out: Vec::new(),
             screen: None,
-            is_screen: false,
             ends: Table::new(),
             forks: Vec::new(),
             problems: Vec::new(),
@@ -208,10 +205,7 @@ impl<'a> File<'a> {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("settings", DeValue::Table(settings)) => self.settings = self.lines.table(settings),
                 ("arms", DeValue::Table(arms)) => self.read_arms(arms),
-                ("screen", DeValue::Table(screen)) => {
-                    self.screen = Some(ScreenTable::read(&self.lines, line, screen));
-                    self.is_screen = true;
-                }
+                ("screen", DeValue::Table(screen)) => self.screen = Some(ScreenTable::read(&self.lines, line, screen)),
                 ("ends", DeValue::Table(ends)) => self.ends = self.lines.table(ends),
                 ("fork", DeValue::Array(list)) if list.iter().all(|entry| entry.get_ref().is_table()) => {
                     let entries =
@@ -424,7 +418,7 @@ impl<'a> File<'a> {
         kind: &'static Kind,
         arms: Vec<WrittenArm>,
     ) -> Option<(Option<Screen>, Vec<WrittenArm>)> {
-        let Some(table) = self.screen.take() else { return Some((None, arms)) };
+        let Some(table) = self.screen.clone() else { return Some((None, arms)) };
         let names = arms.iter().map(|(name, ..)| name.clone()).collect();
         let first = arms.first().and_then(|(name, line, own)| {
             // Mistakes in an arm are reported with its treatments.
@@ -553,14 +547,14 @@ impl<'a> File<'a> {
         }
         let (values, follows) = Values::new(schema, values).followed(|name| self.leaves_open(own, name));
         // The treatments of a screen differ in its factors alone, and a file has the other settings once for all of them.
-        for Follows { setting, why, .. } in follows.iter().filter(|_| self.is_screen) {
+        for Follows { setting, why, .. } in follows.iter().filter(|_| self.screen.is_some()) {
             let raw = own.get(*setting).or_else(|| self.settings.get(*setting));
             let value = values.value(setting);
             mistakes.push(Mistake {
                 place: raw.map_or(WrittenAt::Line(line), |raw| raw.place.clone()),
                 shared: true,
                 arm: arm.into(),
-                sentence: format!("the file of a screen names it: set {setting} = {value}, because {why}"),
+                sentence: format!("a screen cannot leave {setting} open: set {setting} = {value}, because {why}"),
             });
         }
         for (name, sentence) in (schema.check)(&values) {

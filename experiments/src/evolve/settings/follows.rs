@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(chosen(&file).0, "auto");
         let screen = "experiment = \"evolve\"\n[screen]\n[screen.factors]\nA.sigma = [0.1, 0.2]\n";
         let said = problems(screen).to_string();
-        assert!(said.contains("the file of a screen names it: set algorithm = \"cma-es\", because genes"), "{said}");
+        assert!(
+            said.contains("a screen cannot leave algorithm open: set algorithm = \"cma-es\", because genes"),
+            "{said}"
+        );
         let said = problems("experiment = \"evolve\"\n[settings]\nislands = 4\n").to_string();
         assert!(said.contains("islands"), "{said}");
     }

@@ -15,6 +15,7 @@ use super::{
 impl Settings {
     pub(super) fn problems(&self) -> Vec<(Name, String)> {
         let mut found = self.problems_of_problem();
+        found.extend(self.wrong_module());
         if self.target_number().is_some() && self.objectives().len() > 1 {
             found.push((
                 Name::target,
@@ -125,15 +126,17 @@ impl Settings {
         if self.genome.0.is_empty() {
             found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
         }
-        // A task has the module outside of its settings, where it is compiled only once.
-        if !self.module.is_empty()
-            && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
-        {
-            found.push((Name::module, why));
-        }
         found
     }
 
+    /// What is wrong with the module itself. A task has it outside of its settings, where it is compiled only once.
+    fn wrong_module(&self) -> Option<(Name, String)> {
+        self.module_file().filter(|_| !self.module.is_empty())?;
+        let why = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes)).err()?;
+        Some((Name::module, why))
+    }
+
+    /// What is wrong with the settings of the problem, apart from the contents of a module.
     pub(super) fn problems_of_problem(&self) -> Vec<(Name, String)> {
         let mut found = Vec::new();
         if self.module_file().is_none() && !self.module.is_empty() {
