@@ -17,6 +17,9 @@ fn main() {
     for path in log.iter().map(String::as_str).chain([
         "src",
         "../experiments/src",
+        "../experiments/evolve/src",
+        "../experiments/nndtf/src",
+        "../experiments/td3d/src",
         "../games/src",
         "../common/src",
         "../coordinator/src",

@@ -1,4 +1,5 @@
-//! The experiments that come with evoxo: one folder each, and one line in [`registry`].
+//! The experiments that come with evoxo: one folder each, and one line in [`registry`]. The largest are crates of their own
+//! beside this one, so that a change of one does not build and test the others.
 //!
 //! The folder of a kind has its settings, its messages (`KIND.proto`), its tasks with their kernels and reference
 //! implementations, its state machine, its cards and its report.
@@ -7,15 +8,15 @@
 
 pub mod calls;
 pub mod dispatch;
-pub mod evolve;
+pub use evoxo_evolve as evolve;
 pub mod invincible;
 pub mod league;
 #[cfg(test)]
 mod lineage_tests;
 pub mod menace;
-pub mod nndtf;
+pub use evoxo_nndtf as nndtf;
 pub mod rules;
-pub mod td3d;
+pub use evoxo_td3d as td3d;
 pub mod ternary;
 #[cfg(test)]
 mod testing;

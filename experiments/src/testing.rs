@@ -1,4 +1,7 @@
-//! Functions that the tests of several experiments use.
+//! Functions that the tests of several experiments use. Each crate of experiments compiles this file into its tests, with its
+//! own registry.
+
+#![allow(dead_code, reason = "not every crate uses all of them")]
 
 use evoxo_common::{
     experiment::{Config, Problems, Replica, ResultDigest},

@@ -41,16 +41,20 @@ pub fn wire() -> Vec<PathBuf> {
     code.into_iter().chain(update(generated.join("evoxo.v1.binpb"), &descriptors.encode_to_vec())).collect()
 }
 
-/// Updates the messages of experiments: `experiments/src/KIND/messages.rs` from `KIND.proto` in the same folder.
+/// Updates the messages of experiments: `messages.rs` from `KIND.proto` in the same folder, which is `experiments/src/KIND`, or
+/// `experiments/KIND/src` if the kind is a crate.
 ///
 /// # Panics
 /// If a `.proto` file does not compile, or a file cannot be written.
 #[must_use]
 pub fn messages() -> Vec<PathBuf> {
     let mut stale = Vec::new();
-    let kinds = fs::read_dir(workspace().join("experiments/src")).expect("the sources").flatten();
-    for directory in kinds.map(|entry| entry.path()) {
-        let kind = directory.file_name().and_then(|name| name.to_str()).expect("a kind's name is a word");
+    let experiments = workspace().join("experiments");
+    let within = |directory: &Path| fs::read_dir(directory).expect("the sources").flatten().map(|entry| entry.path());
+    let folders = within(&experiments.join("src")).map(|folder| (folder.clone(), folder));
+    let crates = within(&experiments).map(|package| (package.join("src"), package));
+    for (directory, named) in folders.chain(crates) {
+        let kind = named.file_name().and_then(|name| name.to_str()).expect("a kind's name is a word");
         if !directory.join(format!("{kind}.proto")).exists() {
             continue;
         }
@@ -70,7 +74,7 @@ pub fn messages() -> Vec<PathBuf> {
 /// If the text is not a module, or the file cannot be written.
 #[must_use]
 pub fn module() -> Vec<PathBuf> {
-    let text = workspace().join("experiments/src/evolve/wasm/workload.wat");
+    let text = workspace().join("experiments/evolve/src/wasm/workload.wat");
     let fresh = wat::parse_file(&text).expect("a module");
     update(text.with_extension("wasm"), &fresh).into_iter().collect()
 }

@@ -60,15 +60,21 @@ fn main() -> ExitCode {
 fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     let common: (&'static str, &[&str]) = ("caught by common", &["-p", "evoxo-common", "--lib"]);
     let games = ("caught by games", &["-p", "evoxo-games", "--lib"][..]);
+    let evolve = ("caught by evolve", &["-p", "evoxo-evolve"][..]);
+    let nndtf = ("caught by nndtf", &["-p", "evoxo-nndtf"][..]);
+    let td3d = ("caught by td3d", &["-p", "evoxo-td3d"][..]);
     let experiments = ("caught by experiments", &["-p", "evoxo-experiments"][..]);
     let core = ("caught by coordinator-core", &["-p", "evoxo-coordinator-core", "--lib"][..]);
     let coordinator = ("caught by coordinator", &["-p", "evoxo-coordinator", "--lib"][..]);
     let access = ("caught by access", &["-p", "evoxo-access", "--lib"][..]);
     let simulation = ("caught by simulation", &["-p", "evoxo-tests", "--test", "simulation"][..]);
     let suites: &[_] = match file.split('/').next() {
-        Some("common") => &[common, experiments, simulation],
+        Some("common") => &[common, experiments, evolve, nndtf, td3d, simulation],
         Some("access") => &[access],
-        Some("games") => &[games, experiments],
+        Some("games") => &[games, experiments, nndtf, td3d],
+        Some("experiments") if file.starts_with("experiments/evolve/") => &[evolve, experiments, simulation],
+        Some("experiments") if file.starts_with("experiments/nndtf/") => &[nndtf, experiments, simulation],
+        Some("experiments") if file.starts_with("experiments/td3d/") => &[td3d, experiments, simulation],
         Some("experiments") => &[experiments, simulation],
         Some("coordinator") if file.starts_with("coordinator/core/") => &[core, coordinator, simulation],
         _ => &[coordinator, simulation],

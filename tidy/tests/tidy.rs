@@ -29,13 +29,16 @@ fn dependencies(package: &str) -> Vec<String> {
 
 #[test]
 fn crates_depend_in_one_direction() {
-    const OURS: [(&str, &[&str]); 12] = [
+    const OURS: [(&str, &[&str]); 15] = [
         ("tidy", &[]),
         ("generate", &[]),
         ("proto", &[]),
         ("common", &["evoxo-proto"]),
         ("games", &["evoxo-common"]),
-        ("experiments", &["evoxo-common", "evoxo-games"]),
+        ("experiments/evolve", &["evoxo-common"]),
+        ("experiments/nndtf", &["evoxo-common", "evoxo-games"]),
+        ("experiments/td3d", &["evoxo-common", "evoxo-games"]),
+        ("experiments", &["evoxo-common", "evoxo-games", "evoxo-evolve", "evoxo-nndtf", "evoxo-td3d"]),
         ("process", &[]),
         ("access", &["evoxo-process", "evoxo-proto"]),
         ("coordinator/core", &["evoxo-common", "evoxo-proto", "evoxo-experiments"]),
@@ -75,9 +78,8 @@ fn crates_depend_in_one_direction() {
             if dependency.starts_with("evoxo") && !allowed.contains(&dependency.as_str()) {
                 wrong.push(format!("{package} must not depend on {dependency}"));
             }
-            if ["common", "games", "experiments", "coordinator/core"].contains(&package)
-                && OUTSIDE.contains(&dependency.as_str())
-            {
+            let pure = ["common", "games", "coordinator/core"].contains(&package) || package.starts_with("experiments");
+            if pure && OUTSIDE.contains(&dependency.as_str()) {
                 wrong.push(format!("{package} is pure and must not depend on {dependency}"));
             }
         }
@@ -91,17 +93,20 @@ fn libraries_name_no_experiment() {
     let may = |name: &str| name.ends_with("/main.rs") || name.contains("/tests") || name.contains("/benches/");
     let libraries = ["proto", "common", "games", "process", "access", "coordinator", "worker", "cli"];
     let library = |name: &str| libraries.iter().any(|library| name.starts_with(&format!("{library}/")));
-    let of_kind =
-        |name: &String| name.strip_prefix("experiments/src/")?.split_once('/').map(|(kind, _)| kind.to_owned());
+    // `NAME.proto` is in the folder or the crate of the kind.
+    let of_kind = |name: &String| {
+        let (_, file) = name.strip_prefix("experiments/")?.rsplit_once('/')?;
+        file.strip_suffix(".proto").map(str::to_owned)
+    };
     let kinds: BTreeSet<String> = files(".proto").keys().filter_map(of_kind).filter(|kind| kind != "rules").collect();
     assert!(kinds.len() >= 8, "only these kinds of experiments: {kinds:?}");
     let mut wrong = Vec::new();
     for (name, text) in sources().into_iter().filter(|(name, _)| library(name) && !may(name)) {
         let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
         let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let names = |line: &&str| {
-            line.contains("evoxo_experiments") || kinds.iter().any(|kind| line.contains(&format!("\"{kind}\"")))
-        };
+        let named =
+            |line: &str, kind: &str| line.contains(&format!("\"{kind}\"")) || line.contains(&format!("evoxo_{kind}::"));
+        let names = |line: &&str| line.contains("evoxo_experiments") || kinds.iter().any(|kind| named(line, kind));
         wrong.extend(code.filter(names).map(|line| format!("{name}: {}", line.trim())));
     }
     assert_none(wrong);
@@ -279,6 +284,9 @@ fn every_dependency_has_its_reason() {
         "common",
         "games",
         "experiments",
+        "experiments/evolve",
+        "experiments/nndtf",
+        "experiments/td3d",
         "process",
         "access",
         "coordinator/core",
