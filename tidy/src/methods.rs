@@ -1,8 +1,9 @@
-//! Methods of one type that is implemented in several files: which files call methods that are defined in others.
+//! Methods of types that are implemented in several files: which files call methods that are defined in others.
 //!
 //! A large `impl` that is spread over files can hide a circle of modules: everything calls everything. `use` declarations do
-//! not show it, because the type is the same. This relies on rustfmt: an `impl` begins in the first column, and so does its
-//! last brace.
+//! not show it, because the type is the same. The same is true of a state that is divided into several such types, whose
+//! methods get each other as parameters: these are checked together ([`folder_circles`]). This relies on rustfmt: an `impl`
+//! begins in the first column, and so does its last brace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +20,34 @@ struct Part {
     text: String,
 }
 
-/// Files that call each other's methods of one type in a circle.
+/// Files that call each other's methods in a circle.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Circle {
-    /// The type.
-    pub of: Type,
+    /// The types of these methods.
+    pub of: String,
     /// The files.
     pub files: BTreeSet<String>,
     /// Each call from one of the files to another.
     pub calls: BTreeSet<String>,
 }
 
-/// All circles, for all types of these crates.
+/// For each type of these crates that is implemented in several files, the circles of files in which its methods call each
+/// other.
 #[must_use]
 pub fn method_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
-    parts(sources).iter().flat_map(|(of, parts)| circles_of(of, parts)).collect()
+    let by_type = parts(sources).into_iter().map(|((_, name), parts)| BTreeMap::from([(name, parts)]));
+    by_type.flat_map(|types| circles_of(&types, &BTreeMap::new())).collect()
+}
+
+/// The circles of files of this folder that call each other's methods of all types that are declared in the folder and are
+/// implemented in several files.
+#[must_use]
+pub fn folder_circles(sources: &BTreeMap<String, String>, folder: &str) -> Vec<Circle> {
+    let is_here = |file: &String| file.rsplit_once('/').is_some_and(|(of, _)| of == folder);
+    let spread = parts(sources).into_iter().filter(|((file, _), parts)| is_here(file) && parts.len() > 1);
+    let types = spread.map(|((_, name), parts)| (name, parts)).collect();
+    let texts = sources.iter().filter(|(file, _)| is_here(file)).map(|(file, text)| (file.clone(), code(text)));
+    circles_of(&types, &texts.collect())
 }
 
 /// The number of types that are implemented in several files.
@@ -42,25 +56,32 @@ pub fn spread_types(sources: &BTreeMap<String, String>) -> usize {
     parts(sources).values().filter(|parts| parts.len() > 1).count()
 }
 
-fn circles_of(of: &Type, parts: &[Part]) -> Vec<Circle> {
-    let mut graph: BTreeMap<String, BTreeSet<String>> =
-        parts.iter().map(|part| (part.file.clone(), BTreeSet::new())).collect();
+/// The circles of calls to the methods of these types, from their other methods and from anywhere in these files.
+fn circles_of(types: &BTreeMap<String, Vec<Part>>, texts: &BTreeMap<String, String>) -> Vec<Circle> {
+    let files: BTreeSet<&String> = types.values().flatten().map(|part| &part.file).chain(texts.keys()).collect();
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut calls = Vec::new();
-    for from in parts {
-        let called = called(&from.text, &of.1);
-        for to in parts.iter().filter(|to| to.file != from.file) {
+    for from in files {
+        for (of, parts) in types {
+            let own = parts.iter().find(|part| part.file == *from);
+            let mut names = texts.get(from).map_or_else(BTreeSet::new, |text| called(text, of, false));
+            names.extend(own.into_iter().flat_map(|own| called(&own.text, of, true)));
             // If the file has a method of this name itself, it calls its own.
-            for name in to.names.iter().filter(|name| called.contains(*name) && !from.names.contains(*name)) {
-                graph.entry(from.file.clone()).or_default().insert(to.file.clone());
-                calls.push((from, to, name));
+            names.retain(|name| own.is_none_or(|own| !own.names.contains(name)));
+            for to in parts.iter().filter(|to| to.file != *from) {
+                for name in to.names.intersection(&names) {
+                    graph.entry(from.clone()).or_default().insert(to.file.clone());
+                    calls.push((from, &to.file, format!("{from} -> {}: {of}::{name}", to.file)));
+                }
             }
         }
     }
-    let told = |files: &BTreeSet<String>| {
-        let inside = calls.iter().filter(|(from, to, _)| files.contains(&from.file) && files.contains(&to.file));
-        inside.map(|(from, to, name)| format!("{} -> {}: {name}", from.file, to.file)).collect()
+    let of: Vec<&str> = types.keys().map(String::as_str).collect();
+    let circle = |files: BTreeSet<String>| {
+        let inside = calls.iter().filter(|(from, to, _)| files.contains(*from) && files.contains(*to));
+        Circle { of: of.join(", "), calls: inside.map(|(_, _, call)| call.clone()).collect(), files }
     };
-    circles(&graph).into_iter().map(|files| Circle { of: of.clone(), calls: told(&files), files }).collect()
+    circles(&graph).into_iter().map(circle).collect()
 }
 
 /// The parts of each type.
@@ -149,8 +170,9 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// The methods that are called on a value or on the type itself: `self.name(`, `Self::name`, `Type::name`, and `type.name(`.
-fn called(text: &str, of: &str) -> BTreeSet<String> {
+/// The methods that are called on a value or on the type itself: `type.name(`, `a.type.name(`, `type(..).name(` and
+/// `Type::name`; in an `impl` of the type, also `self.name(` and `Self::name`.
+fn called(text: &str, of: &str, inside: bool) -> BTreeSet<String> {
     let variable: String = of
         .char_indices()
         .map(|(at, letter)| match letter.is_uppercase() && at > 0 {
@@ -164,10 +186,10 @@ fn called(text: &str, of: &str) -> BTreeSet<String> {
         let fresh = !rest[..at].trim_end().ends_with('.');
         let word: String = rest[at..].chars().take_while(|letter| is_word(*letter)).collect();
         rest = &rest[at + word.len()..];
-        let after = rest.trim_start();
+        let after = if word == variable { without_arguments(rest) } else { rest }.trim_start();
         let (dotted, member) = match (after.strip_prefix("::"), after.strip_prefix('.')) {
-            (Some(member), _) if word == "Self" || word == of => (false, member),
-            (_, Some(member)) if fresh && (word == "self" || word == variable) => (true, member),
+            (Some(member), _) if word == of || (inside && word == "Self") => (false, member),
+            (_, Some(member)) if word == variable || (inside && fresh && word == "self") => (true, member),
             _ => continue,
         };
         let member = member.trim_start();
@@ -178,6 +200,22 @@ fn called(text: &str, of: &str) -> BTreeSet<String> {
         }
     }
     found
+}
+
+/// The text after the arguments of a call, if it begins with arguments.
+fn without_arguments(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth <= 0 {
+            return if letter == ')' { &text[at + 1..] } else { &text[at..] };
+        }
+    }
+    ""
 }
 
 #[cfg(test)]
@@ -196,13 +234,28 @@ mod tests {
         let b = "use crate::Core;\n\nimpl Core {\n    pub(super) fn b(&mut self, _: u8) {\n        (0..2).for_each(|_| Self::again(self));\n    }\n}";
         let found = method_circles(&sources(&[("lib", LIB), ("a", a), ("b", b)]));
         let expected = Circle {
-            of: ("x/src/lib.rs".into(), "Core".into()),
+            of: "Core".into(),
             files: ["x/src/a.rs", "x/src/b.rs"].map(str::to_owned).into(),
-            calls: ["x/src/a.rs -> x/src/b.rs: b", "x/src/b.rs -> x/src/a.rs: again"].map(str::to_owned).into(),
+            calls: ["x/src/a.rs -> x/src/b.rs: Core::b", "x/src/b.rs -> x/src/a.rs: Core::again"]
+                .map(str::to_owned)
+                .into(),
         };
         assert_eq!(found, [expected]);
         let mended = b.replace("Self::again(self)", "drop(())");
         assert_eq!(method_circles(&sources(&[("lib", LIB), ("a", a), ("b", &mended)])), []);
+    }
+
+    /// Two groups of a state, whose methods get each other as parameters.
+    #[test]
+    fn a_circle_through_two_types_is_found() {
+        let lib = "mod a;\nmod b;\nstruct Work;\n\nstruct Fleet;\n\nimpl Work {\n    fn look(&self) {}\n}\n\nimpl Fleet {\n    fn all(&self) {}\n}";
+        let a = "use super::{Fleet, Work};\n\nimpl Work {\n    fn rest(&mut self, fleet: &mut Fleet) {\n        fleet.lose(self);\n    }\n}";
+        let b = "use super::{Fleet, Work};\n\nimpl Fleet {\n    fn lose(&mut self, core: &mut Core) {\n        core.work.rest(self);\n    }\n}";
+        let found = folder_circles(&sources(&[("lib", lib), ("a", a), ("b", b)]), "x/src");
+        let files: Vec<BTreeSet<String>> = found.into_iter().map(|circle| circle.files).collect();
+        assert_eq!(files, [["x/src/a.rs", "x/src/b.rs"].map(str::to_owned).into()]);
+        let mended = b.replace("core.work.rest(self)", "core.work.look()");
+        assert_eq!(folder_circles(&sources(&[("lib", lib), ("a", a), ("b", &mended)]), "x/src"), []);
     }
 
     #[test]
@@ -220,7 +273,10 @@ mod tests {
         assert_eq!(paths, ["a::Core", "Other"]);
         assert_eq!(method("    pub(super) const fn name<T>(x: T) {"), Some("name".into()));
         assert_eq!(method("        fn inner() {"), None);
-        let text = "self.one(); Self::two; core_loop.three::<u8>(); CoreLoop::four(x); x.self_.no(); self.part.no(); self.field;";
-        assert_eq!(called(text, "CoreLoop"), ["one", "two", "three", "four"].map(str::to_owned).into());
+        let text = "self.one(); Self::two; x.core_loop.three::<u8>(); CoreLoop::four(x); core_loop(a(b), c).five(); x.self_.no(); \
+                    self.part.no(); self.field;";
+        let all = ["one", "two", "three", "four", "five"].map(str::to_owned);
+        assert_eq!(called(text, "CoreLoop", true), all.clone().into());
+        assert_eq!(called(text, "CoreLoop", false), all.into_iter().skip(2).collect());
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use evoxo_tidy::{
     assert_none, files, functions,
     imports::{circles, folder, graph, used},
-    methods::{method_circles, spread_types},
+    methods::{folder_circles, method_circles, spread_types},
     sources, workspace,
 };
 
@@ -134,9 +134,10 @@ fn files_do_not_call_the_methods_of_one_type_in_circles() {
     let spread = spread_types(&sources);
     assert!(spread > 15, "only {spread} types are implemented in several files: the scan is broken");
     let mut wrong = Vec::new();
-    for circle in method_circles(&sources) {
+    let of_core = folder_circles(&sources, "coordinator/core/src/machine");
+    for circle in method_circles(&sources).into_iter().chain(of_core) {
         let calls: Vec<String> = circle.calls.iter().map(|call| format!("  {call}")).collect();
-        wrong.push(format!("{} calls itself through files in a circle:\n{}", circle.of.1, calls.join("\n")));
+        wrong.push(format!("{} calls itself through files in a circle:\n{}", circle.of, calls.join("\n")));
     }
     assert_none(wrong);
 }

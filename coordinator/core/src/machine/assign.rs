@@ -21,18 +21,23 @@ use std::{
     ops::Bound,
 };
 
+use evoxo_common::time::Millis;
 use evoxo_proto::v1::to_worker;
 
 use super::{
-    Batch, Coordinator, SessionId, TaskId,
+    Batch, SessionId, TaskId,
     evidence::{Evidence, Jury},
     groups::Abilities,
     keeping::Keeping,
+    look::{Look, Moment},
+    out::Out,
     record::Word,
+    rules::Rules,
     run::Run,
     runs::RunId,
-    sessions::{Assignment, Session, is_long},
+    sessions::{Assignment, Session, Sessions, is_long},
     tasks::{OpenTask, Waiting},
+    work::Work,
 };
 
 /// The maximum number of tasks of one assignment.
@@ -47,34 +52,149 @@ const WORTH_A_MESSAGE_US: u64 = 200;
 /// The maximum number of suspects to try that find no idle worker. The others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
-impl Coordinator {
-    pub(super) fn assign(&mut self) {
-        self.count_held();
-        self.keeping = Keeping::default();
-        if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.look_due) {
+impl Work {
+    /// Gives open tasks to workers that have room.
+    pub(super) fn assign(&mut self, at: &Moment, sessions: &mut Sessions, out: &mut Out) {
+        self.held.count(&mut self.rules, at.now);
+        if at.stopping || !(self.tasks.have_open() || !self.tasks.suspects().is_empty() || self.look_due) {
             return;
         }
-        self.place_suspects();
+        self.place_suspects(at, sessions, out);
+        let mut keeping = Keeping::default();
         // Compute this once for all idle workers, because there may be thousands of them.
-        let slow = if std::mem::take(&mut self.look_due) { self.slow_assignments() } else { Vec::new() };
+        let slow = if std::mem::take(&mut self.look_due) {
+            self.look(at, sessions, &out.writes).slow_assignments()
+        } else {
+            Vec::new()
+        };
         for idle_only in [true, false] {
             let slow = if idle_only { &slow[..] } else { &[] };
-            let could = |abilities: &Abilities| !slow.is_empty() || self.has_work_for(abilities, idle_only);
-            for id in self.sessions.with_capacity(idle_only, could) {
-                while self.takes_more(id, idle_only) && self.assign_batch(id, slow) {}
+            let look = self.look(at, sessions, &out.writes);
+            let could = |abilities: &Abilities| !slow.is_empty() || look.has_work_for(abilities, idle_only);
+            for id in sessions.with_capacity(idle_only, could) {
+                while takes_more(at.now, sessions, id, idle_only)
+                    && self.assign_batch(at, sessions, out, &mut keeping, id, slow)
+                {}
                 // Usually the first few workers have taken everything, while thousands could have taken more.
-                if slow.is_empty() && !self.has_open() {
+                if slow.is_empty() && !self.tasks.have_open() {
                     return;
                 }
             }
         }
     }
 
-    /// Whether any task is open.
-    fn has_open(&self) -> bool {
-        [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty())
+    /// Sends suspects to workers that have nothing else. It also reserves busy workers for suspects, at most one for each.
+    /// Reservations are made only at a tick or when there are new suspects, not at every event, because there may be
+    /// thousands of workers and suspects.
+    fn place_suspects(&mut self, at: &Moment, sessions: &mut Sessions, out: &mut Out) {
+        let reserves = self.look_due | self.tasks.take_new_suspects();
+        if reserves || self.tasks.suspects().is_empty() {
+            sessions.release_reserved();
+        }
+        let free = |(id, session): (SessionId, &Session)| {
+            let free = !session.gets_nothing() && !session.is_quiet(at.now) && !session.is_alone_with_suspect();
+            (free && (reserves || session.assignments.is_empty())).then_some(id)
+        };
+        let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
+            true => return,
+            false => sessions.iter().filter_map(free).collect(),
+        };
+        // Start with the suspects that were not reached last time.
+        let (all, skipped) = (self.tasks.suspects(), std::mem::replace(&mut self.skipped, TaskId::NONE));
+        let behind = all.range((Bound::Excluded(skipped), Bound::Unbounded)).chain(all.range(..=skipped));
+        let suspects: Vec<TaskId> = behind.take(free.len() + SKIPPED_MAX).copied().collect();
+        let mut patience = SKIPPED_MAX;
+        for task in suspects {
+            if free.is_empty() || patience == 0 {
+                return;
+            }
+            self.skipped = task;
+            let Some(id) = self.look(at, sessions, &out.writes).worker_for_suspect(task, &free) else {
+                patience -= 1;
+                continue;
+            };
+            free.retain(|other| *other != id);
+            match sessions[id].assignments.is_empty() {
+                true => self.send_assignment(at.now, sessions, out, id, &[task], true),
+                false => {
+                    sessions.reserve(id);
+                    patience -= 1;
+                }
+            }
+        }
     }
 
+    /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
+    /// there is nothing for this worker, or if its slots stay free for another run.
+    fn assign_batch(
+        &mut self,
+        at: &Moment,
+        sessions: &mut Sessions,
+        out: &mut Out,
+        keeping: &mut Keeping,
+        id: SessionId,
+        slow: &[(SessionId, u64)],
+    ) -> bool {
+        if at.settings.slots_kept > 0 {
+            keeping.count(sessions);
+        }
+        let look = self.look(at, sessions, &out.writes);
+        let mut tasks = look.open_batch(&self.rules, keeping, id);
+        if tasks.is_empty() {
+            tasks = look.further_copies(id, slow);
+        }
+        let Some(first) = tasks.first() else { return false };
+        if look.is_kept_from(keeping, *first) {
+            return false;
+        }
+        let open = &self.tasks[*first];
+        if self.held.holds(at.now, &self.runs, &self.rules, (id, &sessions[id]), open) {
+            return false;
+        }
+        keeping.given(open.run, self.runs[open.run].expected.us(open.replica.arm, open.work));
+        self.send_assignment(at.now, sessions, out, id, &tasks, false);
+        true
+    }
+
+    fn send_assignment(
+        &mut self,
+        now: Millis,
+        sessions: &mut Sessions,
+        out: &mut Out,
+        id: SessionId,
+        tasks: &[TaskId],
+        alone: bool,
+    ) {
+        let first = &self.tasks[tasks[0]];
+        let (run, arm, work) = (first.run, first.replica.arm, first.work);
+        let mut remaining = BTreeMap::new();
+        let mut encoded = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let open = &self.tasks[*task];
+            // Open tasks with the same bytes are computed once.
+            if remaining.insert(open.encoded.hash, *task).is_none() {
+                encoded.push(&open.encoded);
+            }
+        }
+        let each_us = self.runs[run].expected.us(arm, work);
+        let further = tasks.iter().any(|task| !self.tasks[*task].copies.is_empty());
+        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone, further };
+        let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
+        let expected_us = assignment.expected_us();
+        let (number, message) = sessions.change(id, |session| {
+            let number = session.give(assignment);
+            (number, session.cache.pack(number, encoded))
+        });
+        out.tally.assignments += 1;
+        self.rules.given(run, expected_us);
+        self.held.given(run, now);
+        out.tally.copies += given.len() as u64;
+        given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
+        out.effects.send(id, to_worker::Message::Assignment(message));
+    }
+}
+
+impl Look<'_> {
     /// Whether there may be something to compute for workers with these abilities. `idle` says whether these workers are
     /// idle.
     fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
@@ -94,57 +214,6 @@ impl Coordinator {
         let task = &self.tasks[task];
         let expected = run.expected.us(task.replica.arm, task.work);
         !is_long(expected)
-    }
-
-    /// Whether a worker can take an assignment.
-    fn takes_more(&self, id: SessionId, idle_only: bool) -> bool {
-        let session = &self.sessions[id];
-        (!idle_only || session.is_idle())
-            && !session.is_quiet(self.now)
-            && session.has_capacity()
-            && !self.sessions.is_reserved(id)
-            && !session.is_alone_with_suspect()
-    }
-
-    /// Sends suspects to workers that have nothing else. It also reserves busy workers for suspects, at most one for each.
-    /// Reservations are made only at a tick or when there are new suspects, not at every event, because there may be
-    /// thousands of workers and suspects.
-    fn place_suspects(&mut self) {
-        let reserves = self.look_due | self.tasks.take_new_suspects();
-        if reserves || self.tasks.suspects().is_empty() {
-            self.sessions.release_reserved();
-        }
-        let free = |(id, session): (SessionId, &Session)| {
-            let free = !session.gets_nothing() && !session.is_quiet(self.now) && !session.is_alone_with_suspect();
-            (free && (reserves || session.assignments.is_empty())).then_some(id)
-        };
-        let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
-            true => return,
-            false => self.sessions.iter().filter_map(free).collect(),
-        };
-        // Start with the suspects that were not reached last time.
-        let (all, skipped) = (self.tasks.suspects(), std::mem::replace(&mut self.skipped, TaskId::NONE));
-        let behind = all.range((Bound::Excluded(skipped), Bound::Unbounded)).chain(all.range(..=skipped));
-        let suspects: Vec<TaskId> = behind.take(free.len() + SKIPPED_MAX).copied().collect();
-        let mut patience = SKIPPED_MAX;
-        for task in suspects {
-            if free.is_empty() || patience == 0 {
-                return;
-            }
-            self.skipped = task;
-            let Some(id) = self.worker_for_suspect(task, &free) else {
-                patience -= 1;
-                continue;
-            };
-            free.retain(|other| *other != id);
-            match self.sessions[id].assignments.is_empty() {
-                true => self.send_assignment(id, &[task], true),
-                false => {
-                    self.sessions.reserve(id);
-                    patience -= 1;
-                }
-            }
-        }
     }
 
     /// The worker for a suspect. Among workers that have proved themselves, an idle one is preferred, then the one connected
@@ -221,35 +290,17 @@ impl Coordinator {
         best
     }
 
-    /// Sends one assignment to a worker: open tasks, or else copies of tasks in these slow assignments. Returns false if
-    /// there is nothing for this worker, or if its slots stay free for another run.
-    fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
-        if self.settings.slots_kept > 0 {
-            self.keeping.count(&self.sessions);
-        }
-        let mut tasks = self.open_batch(id);
-        if tasks.is_empty() {
-            tasks = self.further_copies(id, slow);
-        }
-        let Some(first) = tasks.first() else { return false };
-        if self.is_kept_from(*first) || self.is_held(id, *first) {
-            return false;
-        }
-        self.send_assignment(id, &tasks, false);
-        true
-    }
-
     /// Open tasks for this worker, of the run whose turn is next.
-    fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
+    fn open_batch(&self, rules: &Rules, keeping: &Keeping, id: SessionId) -> Vec<TaskId> {
         let session = &self.sessions[id];
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
         let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
             let may = |run: &&Run| run.hands_out() && session.serves(run) && !self.has_enough_of(session, *run_id);
             let run = Some(&self.runs[*run_id]).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
-            (!self.is_kept_from(first)).then_some((*run_id, first))
+            (!self.is_kept_from(keeping, first)).then_some((*run_id, first))
         });
-        let Some((id, first)) = served.min_by(|(one, _), (other, _)| self.rules.turn(*one, *other)) else {
+        let Some((id, first)) = served.min_by(|(one, _), (other, _)| rules.turn(*one, *other)) else {
             return Vec::new();
         };
         let run = &self.runs[id];
@@ -266,7 +317,7 @@ impl Coordinator {
     }
 
     /// Whether this task must wait because the free slots are kept for short ones. At least one slot is for all tasks.
-    fn is_kept_from(&self, task: TaskId) -> bool {
+    fn is_kept_from(&self, keeping: &Keeping, task: TaskId) -> bool {
         if self.settings.slots_kept == 0 {
             return false;
         }
@@ -275,7 +326,7 @@ impl Coordinator {
         let most = self.sessions.slots_total().saturating_sub(self.settings.slots_kept).max(1);
         // An assignment can outlive its run.
         let is_own = |other: RunId| self.runs.get(other).is_some_and(|other| other.submitter == run.submitter);
-        self.keeping.keeps_from(run.expected.us(open.replica.arm, open.work), most, is_own)
+        keeping.keeps_from(run.expected.us(open.replica.arm, open.work), most, is_own)
     }
 
     /// The first of these tasks, as many as fit into one assignment for this worker.
@@ -382,35 +433,14 @@ impl Coordinator {
         };
         assignment.remaining.values().copied().filter(next).collect()
     }
+}
 
-    fn send_assignment(&mut self, id: SessionId, tasks: &[TaskId], alone: bool) {
-        let first = &self.tasks[tasks[0]];
-        let (run, arm, work) = (first.run, first.replica.arm, first.work);
-        let mut remaining = BTreeMap::new();
-        let mut encoded = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let open = &self.tasks[*task];
-            // Open tasks with the same bytes are computed once.
-            if remaining.insert(open.encoded.hash, *task).is_none() {
-                encoded.push(&open.encoded);
-            }
-        }
-        let each_us = self.runs[run].expected.us(arm, work);
-        self.keeping.given(run, each_us);
-        let now = self.now;
-        let further = tasks.iter().any(|task| !self.tasks[*task].copies.is_empty());
-        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone, further };
-        let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
-        let expected_us = assignment.expected_us();
-        let (number, message) = self.sessions.change(id, |session| {
-            let number = session.give(assignment);
-            (number, session.cache.pack(number, encoded))
-        });
-        self.tally.assignments += 1;
-        self.rules.given(run, expected_us);
-        self.held.given(run, now);
-        self.tally.copies += given.len() as u64;
-        given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
-        self.effects.send(id, to_worker::Message::Assignment(message));
-    }
+/// Whether a worker can take an assignment.
+fn takes_more(now: Millis, sessions: &Sessions, id: SessionId, idle_only: bool) -> bool {
+    let session = &sessions[id];
+    (!idle_only || session.is_idle())
+        && !session.is_quiet(now)
+        && session.has_capacity()
+        && !sessions.is_reserved(id)
+        && !session.is_alone_with_suspect()
 }

@@ -1,14 +1,15 @@
 //! The tasks that workers have now, as clients see them: which worker has which task, and since when.
 
+use evoxo_common::time::Millis;
 use evoxo_proto::v1;
 
 use super::{
-    Coordinator, Rejection, Response, SessionId,
-    requests::Reply,
+    Rejection, Response, SessionId,
     run::Run,
     runs::RunId,
-    sessions::{Assignment, Session},
+    sessions::{Assignment, Session, Sessions},
     tasks::OpenTask,
+    work::Work,
 };
 
 /// How many batches are listed if the client does not say it.
@@ -18,17 +19,23 @@ const LISTED_MAX: usize = 1000;
 /// The number of an assignment, and whether it waits for a free slot.
 type Numbered<'a> = (u64, bool, &'a Assignment);
 
-impl Coordinator {
+impl Work {
     /// The batches of a run that workers have, the ones without a result for longest first.
-    pub(super) fn assigned_tasks(&self, id: RunId, limit: u32) -> Reply {
+    pub(super) fn assigned_tasks(
+        &self,
+        now: Millis,
+        sessions: &Sessions,
+        id: RunId,
+        limit: u32,
+    ) -> Result<Response, Rejection> {
         let limit = if limit == 0 { LISTED } else { limit as usize };
         if limit > LISTED_MAX {
             return Err(Rejection::Invalid(format!("at most {LISTED_MAX} batches of tasks can be listed at once")));
         }
         let run = &self.runs[id];
-        let own: Vec<v1::AssignedBatch> = self.computed_here(id, run).collect();
+        let own: Vec<v1::AssignedBatch> = self.computed_here(now, id, run).collect();
         let mut out: Vec<(SessionId, Numbered)> = Vec::new();
-        for (session_id, session) in self.sessions.iter() {
+        for (session_id, session) in sessions.iter() {
             out.extend(numbered(session).filter(|(_, _, it)| it.run == id).map(|it| (session_id, it)));
         }
         let left_out = (own.len() + out.len()).saturating_sub(limit);
@@ -40,14 +47,21 @@ impl Coordinator {
             out.truncate(most);
         }
         out.sort_unstable_by_key(oldest);
-        let assigned = out.iter().map(|(session, numbered)| self.assigned_batch(run, *session, *numbered));
+        let assigned = out
+            .iter()
+            .map(|(session, numbered)| self.assigned_batch(now, run, (*session, &sessions[*session]), *numbered));
         let batches = own.into_iter().chain(assigned).take(limit).collect();
-        Ok(Some(Response::Tasks(v1::ListTasksResponse { batches, left_out: left_out as u32 })))
+        Ok(Response::Tasks(v1::ListTasksResponse { batches, left_out: left_out as u32 }))
     }
 
-    fn assigned_batch(&self, run: &Run, session_id: SessionId, numbered: Numbered) -> v1::AssignedBatch {
+    fn assigned_batch(
+        &self,
+        now: Millis,
+        run: &Run,
+        (session_id, session): (SessionId, &Session),
+        numbered: Numbered,
+    ) -> v1::AssignedBatch {
         let (number, queued, assignment) = numbered;
-        let session = &self.sessions[session_id];
         // Tasks are sent in the order of their ids, and computed in that order.
         let next = assignment.remaining.iter().min_by_key(|(_, id)| **id);
         let (hash, id) = next.expect("an assignment has tasks until it is removed");
@@ -65,7 +79,7 @@ impl Coordinator {
             session: session_id.0,
             host: session.host.clone(),
             address: session.address.clone(),
-            age_ms: self.now - assignment.progress,
+            age_ms: now - assignment.progress,
             expected_ms: assignment.each_us.filter(|_| has_computed).map(|us| us.div_ceil(1000)),
             more: assignment.remaining.len() as u32 - 1,
             queued,
@@ -76,14 +90,19 @@ impl Coordinator {
     }
 
     /// The task of a run that the coordinator computes itself, if there is one.
-    fn computed_here<'a>(&'a self, id: RunId, run: &'a Run) -> impl Iterator<Item = v1::AssignedBatch> + 'a {
+    fn computed_here<'a>(
+        &'a self,
+        now: Millis,
+        id: RunId,
+        run: &'a Run,
+    ) -> impl Iterator<Item = v1::AssignedBatch> + 'a {
         let tasks = self.own.computing.into_iter().flat_map(|hash| self.tasks.with_hash(hash));
         let open = tasks.map(|task| &self.tasks[task]).filter(move |open| open.run == id && open.own.is_asked());
-        open.take(1).map(|open| v1::AssignedBatch {
+        open.take(1).map(move |open| v1::AssignedBatch {
             task: open.encoded.hash.to_string(),
             arm: run.prepared.config.arms[open.replica.arm as usize].name.clone(),
             work: open.work.to_owned(),
-            age_ms: self.now - self.own.since,
+            age_ms: now - self.own.since,
             copy: 1,
             copies: 1,
             ..about(open)

@@ -2,29 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use evoxo_common::time::Millis;
+
 use super::{
-    Coordinator, SessionId, Topic,
+    SessionId, Topic,
     attempts::{AttemptEnd, Recently},
+    fleet::{Compared, Fleet},
+    out::Out,
     standing::Identity,
 };
 
 /// Workers are compared at most this often, in milliseconds.
 const COMPARED_MS: u64 = 1000;
 
-/// When the workers are compared.
-#[derive(Debug, Default)]
-pub(super) struct Compared {
-    /// Whether an attempt has ended that may change the outcome.
-    due: bool,
-    /// The time of the last comparison.
-    last_ms: u64,
-}
-
-impl Coordinator {
+impl Fleet {
     /// Counts the end of attempts of a worker. `says` is false if the end says nothing about the worker: for example, a
     /// second copy may be late through no fault of the worker.
-    pub(super) fn note_end(&mut self, worker: &Identity, end: AttemptEnd, count: u64, says: bool) {
-        self.tally.attempts.add(end, count);
+    pub(super) fn note_end(&mut self, out: &mut Out, worker: &Identity, end: AttemptEnd, count: u64, says: bool) {
+        out.tally.attempts.add(end, count);
         // The record of a worker that has left may have been forgotten.
         let Some(history) = self.standings.history_mut(worker) else { return };
         history.all.add(end, count);
@@ -35,8 +30,7 @@ impl Coordinator {
     }
 
     /// Like [`Self::note_end`], for one attempt of a session. It also counts what the session computed.
-    pub(super) fn note_end_of(&mut self, id: SessionId, end: AttemptEnd, says: bool) {
-        let now = self.now;
+    pub(super) fn note_end_of(&mut self, now: Millis, out: &mut Out, id: SessionId, end: AttemptEnd, says: bool) {
         let identity = self.sessions.change_if_there(id, |session| {
             if matches!(end, AttemptEnd::Done | AttemptEnd::Late) {
                 session.tasks_done += 1;
@@ -45,7 +39,7 @@ impl Coordinator {
             session.identity.clone()
         });
         if let Some(identity) = identity {
-            self.note_end(&identity, end, 1, says);
+            self.note_end(out, &identity, end, 1, says);
         }
     }
 
@@ -57,11 +51,11 @@ impl Coordinator {
 
     /// Compares the workers with each other, if attempts have ended badly: gives notices to those that stand out, and takes
     /// them from those that compute again.
-    pub(super) fn compare_workers(&mut self) {
-        if !self.compared.due || self.now.0 < self.compared.last_ms + COMPARED_MS {
+    pub(super) fn compare_workers(&mut self, now: Millis, out: &mut Out) {
+        if !self.compared.due || now.0 < self.compared.last_ms + COMPARED_MS {
             return;
         }
-        self.compared = Compared { due: false, last_ms: self.now.0 };
+        self.compared = Compared { due: false, last_ms: now.0 };
         let mut of: BTreeMap<Identity, (SessionId, Recently)> = BTreeMap::new();
         for (id, session) in self.sessions.iter() {
             if let Some(history) = self.standings.history(&session.identity) {
@@ -85,11 +79,11 @@ impl Coordinator {
                 history.notice = Some(sentence.clone());
                 if !had {
                     let line = format!("worker {name} stands out: {sentence} (session {id})");
-                    self.effects.log_about(Topic::Trouble, about, line);
+                    out.effects.log_about(Topic::Trouble, about, line);
                 }
             } else if history.notice.take().is_some() {
                 let line = format!("worker {name} no longer stands out: its attempts end well again (session {id})");
-                self.effects.log_about(Topic::Progress, about, line);
+                out.effects.log_about(Topic::Progress, about, line);
             }
         }
     }

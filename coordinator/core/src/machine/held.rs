@@ -10,7 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::time::Millis;
 
-use super::{Coordinator, SessionId, TaskId, runs::RunId, sessions::LONG_US};
+use super::{
+    rules::Rules,
+    runs::{RunId, Runs},
+    sessions::{LONG_US, Session},
+    tasks::OpenTask,
+};
+use crate::id::SessionId;
 
 /// A slot is kept free for this part of the duration of the task that waits.
 const PART: u64 = 20;
@@ -72,54 +78,51 @@ impl Held {
         self.slots.remove(&run);
     }
 
-    /// The time for which slots were kept since the last call, in microseconds, by run.
-    fn take(&mut self, now: Millis) -> Vec<(RunId, u64)> {
+    /// Adds the time for which slots were kept free since the last call to the work of the runs for which they were kept.
+    pub(super) fn count(&mut self, rules: &mut Rules, now: Millis) {
         let kept_us = (now - self.since).saturating_mul(1000);
         self.since = now;
         self.workers.clear();
-        std::mem::take(&mut self.slots).into_iter().map(|(run, slots)| (run, kept_us * u64::from(slots))).collect()
+        for (run, slots) in std::mem::take(&mut self.slots) {
+            let us = kept_us * u64::from(slots);
+            rules.given(run, us);
+            rules.back(run, us, us);
+        }
+    }
+
+    /// Whether this worker's free slots are kept for another run instead of being given this task.
+    pub(super) fn holds(
+        &mut self,
+        now: Millis,
+        runs: &Runs,
+        rules: &Rules,
+        (id, session): (SessionId, &Session),
+        open: &OpenTask,
+    ) -> bool {
+        // A worker may be looked at twice: as an idle one, and as one that can take more.
+        if self.workers.contains(&id) {
+            return true;
+        }
+        let each_us = runs[open.run].expected.us(open.replica.arm, open.work);
+        let Some(each_us) = each_us.filter(|each_us| *each_us > LONG_US) else { return false };
+        let held_ms = (each_us / 1000 / PART).min(HELD_MS_MAX);
+        let free = session.slots.saturating_sub(session.assignments.len() as u32);
+        let first = self.paces.iter().find(|(other, pace)| {
+            let kept = self.slots.get(other).copied().unwrap_or_default();
+            let just_now = pace.most > 0 && now - pace.last <= held_ms;
+            let needs_more = kept + free <= pace.most;
+            let may = || runs.get(**other).is_some_and(|run| run.hands_out() && session.serves(run));
+            **other != open.run && just_now && needs_more && may() && rules.turn(**other, open.run).is_lt()
+        });
+        let Some((run, _)) = first else { return false };
+        *self.slots.entry(*run).or_default() += free;
+        self.workers.insert(id);
+        true
     }
 
     /// Checks that the counted assignments are these.
     pub(super) fn check(&self, out: &BTreeMap<RunId, u32>) {
         let counted = self.paces.iter().filter(|(_, pace)| pace.out > 0).map(|(run, pace)| (*run, pace.out));
         assert_eq!(counted.collect::<BTreeMap<_, _>>(), *out, "the count of assignments of runs is wrong");
-    }
-}
-
-impl Coordinator {
-    /// Adds the time for which slots were kept free to the work of the runs for which they were kept.
-    pub(super) fn count_held(&mut self) {
-        for (run, us) in self.held.take(self.now) {
-            self.rules.given(run, us);
-            self.rules.back(run, us, us);
-        }
-    }
-
-    /// Whether this worker's free slots are kept for another run instead of being given this task.
-    pub(super) fn is_held(&mut self, id: SessionId, task: TaskId) -> bool {
-        // A worker may be looked at twice: as an idle one, and as one that can take more.
-        if self.held.workers.contains(&id) {
-            return true;
-        }
-        let (open, session) = (&self.tasks[task], &self.sessions[id]);
-        let each_us = self.runs[open.run].expected.us(open.replica.arm, open.work);
-        let Some(each_us) = each_us.filter(|each_us| *each_us > LONG_US) else { return false };
-        let held_ms = (each_us / 1000 / PART).min(HELD_MS_MAX);
-        let free = session.slots.saturating_sub(session.assignments.len() as u32);
-        let first = self.held.paces.iter().find(|(other, pace)| {
-            let kept = self.held.slots.get(other).copied().unwrap_or_default();
-            let just_now = pace.most > 0 && self.now - pace.last <= held_ms;
-            let needs_more = kept + free <= pace.most;
-            let may = || {
-                let run = self.runs.get(**other);
-                run.is_some_and(|run| run.hands_out() && session.serves(run))
-            };
-            **other != open.run && just_now && needs_more && may() && self.rules.turn(**other, open.run).is_lt()
-        });
-        let Some((run, _)) = first else { return false };
-        *self.held.slots.entry(*run).or_default() += free;
-        self.held.workers.insert(id);
-        true
     }
 }

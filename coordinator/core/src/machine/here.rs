@@ -12,8 +12,16 @@ use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
 use super::{
-    Coordinator, Effect, SessionId, TaskId, Topic, about::About, own::Own, results::Outputs, run::Run, runs::RunId,
+    Effect, SessionId, TaskId, Topic,
+    about::About,
+    look::Moment,
+    out::Out,
+    own::Own,
+    run::Run,
+    runs::RunId,
+    sessions::Sessions,
     tasks::OpenTask,
+    work::{Outputs, Work},
 };
 use crate::{
     replicas::{Job, Sender},
@@ -26,35 +34,37 @@ const NAME: &str = "the coordinator itself";
 const NOTICE: &str =
     "tasks failed on workers, or workers were lost with them, so the coordinator has computed these tasks itself";
 
-impl Coordinator {
+impl Work {
     /// Fails a task's run if the evidence convicts the task and the coordinator cannot compute it either.
-    pub(super) fn judge(&mut self, task: TaskId, last: &str) {
+    pub(super) fn judge(&mut self, at: &Moment, sessions: &mut Sessions, out: &mut Out, task: TaskId, last: &str) {
         // The task may have been computed in the meantime, or its run may have ended.
         let Some(open) = self.tasks.get(task) else { return };
         // The run may now wait for another worker, so its view changes.
         self.runs.change(open.run);
-        if let Some(verdict) = self.verdict(open) {
-            self.try_here(task, &format!("{verdict}{last}"));
+        if let Some(verdict) = self.look(at, sessions, &out.writes).verdict(open) {
+            self.try_here(at, sessions, out, task, &format!("{verdict}{last}"));
         }
     }
 
     /// There is enough evidence against a task for its run to fail. First, the coordinator computes the task itself, if it
     /// may and has not tried yet.
-    fn try_here(&mut self, task: TaskId, verdict: &str) {
+    fn try_here(&mut self, at: &Moment, sessions: &mut Sessions, out: &mut Out, task: TaskId, verdict: &str) {
         let open = &self.tasks[task];
         let run = &self.runs[open.run];
         match &open.own {
             Own::Asked(_) => {}
             Own::Failed(why) => {
                 let verdict = format!("{verdict}; the coordinator could not compute it either: {why}");
-                self.fail_for_task(task, &verdict);
+                self.fail_for_task(at, sessions, out, task, &verdict);
             }
-            Own::No if !run.prepared.is_built_in(open.replica.arm) => self.fail_for_task(task, verdict),
+            Own::No if !run.prepared.is_built_in(open.replica.arm) => {
+                self.fail_for_task(at, sessions, out, task, verdict);
+            }
             Own::No => {
                 let hash = open.encoded.hash;
                 let line =
                     format!("run {}: task {} {verdict}: the coordinator computes it itself", run.name, hash.short());
-                self.effects.log_about(Topic::Trouble, about(run, open), line);
+                out.effects.log_about(Topic::Trouble, about(run, open), line);
                 self.tasks.set_own(task, Own::Asked(verdict.to_owned()));
                 self.own.add(hash);
             }
@@ -62,15 +72,15 @@ impl Coordinator {
     }
 
     /// Starts the next task if none is being computed. Stops the process if its output is no longer needed.
-    pub(super) fn compute_here(&mut self) {
+    pub(super) fn compute_here(&mut self, at: &Moment, out: &mut Out) {
         if let Some(hash) = self.own.computing {
             if !self.own.ended && self.asked_here(hash).is_empty() {
                 self.own.ended = true;
-                self.effects.push(Effect::StopComputing);
+                out.effects.push(Effect::StopComputing);
             }
             return;
         }
-        if self.stopping {
+        if at.stopping {
             return;
         }
         while let Some(hash) = self.own.waiting.pop_front() {
@@ -81,11 +91,11 @@ impl Coordinator {
             let run = &self.runs[open.run];
             let (arm, work) = (open.replica.arm, open.work);
             let each_us = run.expected.us(arm, work).filter(|_| run.expected.has_computed(arm, work));
-            let limit_ms = self.settings.deadline_ms(each_us);
+            let limit_ms = at.settings.deadline_ms(each_us);
             let (task, output_bytes_max) =
                 (open.encoded.clone(), run.output_bytes_max(open.replica, open.recomputation.is_some()));
-            self.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
-            (self.own.computing, self.own.ended, self.own.since) = (Some(hash), false, self.now);
+            out.effects.push(Effect::ComputeHere { task, limit_ms, output_bytes_max });
+            (self.own.computing, self.own.ended, self.own.since) = (Some(hash), false, at.now);
             return;
         }
     }
@@ -109,18 +119,28 @@ impl Coordinator {
     }
 
     /// The process has ended.
-    pub(super) fn on_computed_here(&mut self, outcome: Result<Bytes, String>) {
+    pub(super) fn on_computed_here(
+        &mut self,
+        at: &Moment,
+        sessions: &mut Sessions,
+        out: &mut Out,
+        outcome: Result<Bytes, String>,
+    ) {
         let hash = self.own.computing.take().expect("the process reports its one task, once");
         match outcome {
-            Ok(output) => self.take_own_output(hash, &output),
+            Ok(output) => self.take_own_output(out, hash, &output),
             // A task may have started to need this output after the stop was requested, so try again.
             Err(_) if self.own.ended => self.own.waiting.push_back(hash),
-            Err(why) => self.asked_here(hash).into_iter().for_each(|task| self.fail_here(task, &why)),
+            Err(why) => {
+                for task in self.asked_here(hash) {
+                    self.fail_here(at, sessions, out, task, &why);
+                }
+            }
         }
     }
 
     /// Gives this output to every open task with these bytes, like the output of a trusted worker.
-    fn take_own_output(&mut self, hash: Digest, output: &Bytes) {
+    fn take_own_output(&mut self, out: &mut Out, hash: Digest, output: &Bytes) {
         let holder = Some(Holder { id: NAME.into(), trusted: true });
         let from = Sender { session: SessionId::OWN, worker: NAME.into(), asked: false, holder };
         let mut outputs = Outputs::new();
@@ -129,7 +149,7 @@ impl Coordinator {
             let run = self.runs.change(open.run);
             let thread = run.thread_of_tasks();
             let line = format!("run {}: the coordinator has computed task {} itself", run.name, hash.short());
-            self.effects.log_about(Topic::Progress, about(run, open), line);
+            out.effects.log_about(Topic::Progress, about(run, open), line);
             if !run.notices.iter().any(|notice| notice == NOTICE) {
                 run.notice(NOTICE.to_owned());
             }
@@ -138,18 +158,18 @@ impl Coordinator {
             self.tasks.begin_check(task, false);
         }
         for (thread, outputs) in outputs {
-            self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
+            out.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
         }
     }
 
     /// The coordinator could not compute a task either. The run fails, unless the evidence against the task has become too
     /// weak in the meantime.
-    pub(super) fn fail_here(&mut self, task: TaskId, why: &str) {
+    pub(super) fn fail_here(&mut self, at: &Moment, sessions: &mut Sessions, out: &mut Out, task: TaskId, why: &str) {
         // The task may have been closed in the meantime.
         let Some(Own::Asked(verdict)) = self.tasks.get(task).map(|open| open.own.clone()) else { return };
         self.tasks.set_own(task, Own::Failed(why.to_owned()));
-        if self.verdict(&self.tasks[task]).is_some() {
-            self.try_here(task, &verdict);
+        if self.look(at, sessions, &out.writes).verdict(&self.tasks[task]).is_some() {
+            self.try_here(at, sessions, out, task, &verdict);
         }
     }
 }

@@ -1,23 +1,27 @@
 //! Lost workers: one function handles every loss, whatever the cause.
 
 use super::{
-    AttemptEnd, Coordinator, SessionId, TaskId, Topic,
+    AttemptEnd, SessionId, TaskId, Topic,
     cause::{Cause, SET_ASIDE_MS},
     evidence::Loss,
     facts::Fact,
+    fleet::Fleet,
+    look::Moment,
+    out::Out,
     sessions::Session,
     standing::End,
+    work::Work,
 };
 use crate::trust::Level;
 
-impl Coordinator {
+impl Fleet {
     /// Handles the loss of a worker, whatever the cause. The worker's copies of tasks are dropped.
-    pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
+    pub(super) fn lose(&mut self, at: &Moment, work: &mut Work, out: &mut Out, id: SessionId, cause: Cause) {
         // The loss may be reported twice, by two facts, or by a fact and by the end of the stream.
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
         let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);
-        let as_it_should = self.stopping || (session.draining && tasks == 0) || goes_on;
+        let as_it_should = at.stopping || (session.draining && tasks == 0) || goes_on;
         let (topic, sentence) = match as_it_should {
             true => (Topic::Progress, format!("worker {name} left (session {id})")),
             false => {
@@ -25,13 +29,13 @@ impl Coordinator {
                 (Topic::WorkerLost, lost)
             }
         };
-        self.effects.log_about(topic, session.about(id), sentence);
+        out.effects.log_about(topic, session.about(id), sentence);
         match as_it_should {
-            true => self.tally.left += 1,
+            true => out.tally.left += 1,
             false => {
-                *self.tally.lost.entry(cause.label()).or_default() += 1;
+                *out.tally.lost.entry(cause.label()).or_default() += 1;
                 let pause_ms = cause.close().filter(|(_, ms)| *ms >= SET_ASIDE_MS).map_or(0, |(_, ms)| ms.into());
-                self.lost.add((self.now, self.now + pause_ms), id, &session, cause.sentence());
+                self.lost.add((at.now, at.now + pause_ms), id, &session, cause.sentence());
             }
         }
         if session.draining && tasks == 0 {
@@ -39,7 +43,7 @@ impl Coordinator {
         }
         if let Some((kind, retry_after_ms)) = cause.close() {
             let reason = format!("session ended: {}", cause.sentence());
-            self.effects.close(id, kind, reason, retry_after_ms);
+            out.effects.close(id, kind, reason, retry_after_ms);
         }
         let on_purpose = as_it_should || session.draining || cause != Cause::ConnectionEnded;
         let end = if on_purpose {
@@ -50,37 +54,44 @@ impl Coordinator {
             End::Early
         };
         for identity in session.identities() {
-            self.standings.left(identity, session.connected, self.now, end);
+            self.standings.left(identity, session.connected, at.now, end);
         }
         if matches!(cause, Cause::ConnectionEnded | Cause::Silent(_)) && !session.draining && tasks > 0 {
             self.standings.note_lost(session.process);
         }
         if cause.accuses() || goes_on {
             // The process may reconnect and bring the answers. If the run trusts every worker, they count anyway.
-            let verified = |task: TaskId| self.runs[self.tasks[task].run].level != Level::Plain;
-            self.owed.keep(&session, |hash| self.tasks.with_hash(hash).into_iter().any(verified));
+            let verified = |task: TaskId| work.runs[work.tasks[task].run].level != Level::Plain;
+            self.owed.keep(&session, |hash| work.tasks.with_hash(hash).into_iter().any(verified));
         }
-        self.take_tasks_from(id, session, &cause);
-        self.runs.change_all();
+        self.take_tasks_from(at, work, out, (id, session), &cause);
+        work.runs.change_all();
     }
 
     /// Takes the tasks away from a lost worker, and records the loss as evidence against them.
-    fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
+    fn take_tasks_from(
+        &mut self,
+        at: &Moment,
+        work: &mut Work,
+        out: &mut Out,
+        (id, mut session): (SessionId, Session),
+        cause: &Cause,
+    ) {
         let assignments = std::mem::take(&mut session.assignments);
-        let mut says = cause.accuses() && !session.draining && !self.stopping;
+        let mut says = cause.accuses() && !session.draining && !at.stopping;
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
-            self.rules.back(assignment.run, assignment.expected_us(), 0);
-            self.held.lost(assignment.run);
+            work.rules.back(assignment.run, assignment.expected_us(), 0);
+            work.held.lost(assignment.run);
             let running = place < session.slots as usize;
             let end = if *cause == Cause::Overdue && running { AttemptEnd::TimedOut } else { AttemptEnd::Lost };
             // A worker may lose thousands of tasks at once, and only the first says something about it.
             let first = std::mem::take(&mut says);
-            self.note_end(&session.identity, end, assignment.remaining.len() as u64, first);
+            self.note_end(out, &session.identity, end, assignment.remaining.len() as u64, first);
             // Queued tasks had not started, so they cannot be the cause.
-            let accused = cause.accuses() && !session.draining && !self.stopping && running;
+            let accused = cause.accuses() && !session.draining && !at.stopping && running;
             for (hash, task) in assignment.remaining {
-                self.tasks.forget_copy(hash);
-                self.tasks.drop_copy(task, (id, number));
+                work.tasks.forget_copy(hash);
+                work.tasks.drop_copy(task, (id, number));
                 if !accused {
                     continue;
                 }
@@ -94,12 +105,12 @@ impl Coordinator {
                 };
                 let overdue = u32::from(loss.overdue);
                 let witnessed = assignment.alone && session.is_trusted();
-                self.tasks.accuse(task, self.now, |evidence| {
+                work.tasks.accuse(task, at.now, |evidence| {
                     evidence.losses.push(loss);
                     evidence.overdue += overdue;
                     evidence.witnessed |= witnessed;
                 });
-                self.facts.note(Fact::Accused { task, last: String::new() });
+                out.facts.note(Fact::Accused { task, last: String::new() });
             }
         }
     }

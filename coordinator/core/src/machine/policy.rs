@@ -4,8 +4,9 @@
 use evoxo_common::digest::Digest;
 
 use super::{
-    Coordinator, SessionId, TaskId,
+    SessionId, TaskId,
     evidence::{Evidence, Jury},
+    look::Look,
     record::Word,
     run::Run,
     runs::RunId,
@@ -26,7 +27,7 @@ impl Session {
     }
 }
 
-impl Coordinator {
+impl Look<'_> {
     /// Whether this worker's output of this task could count, or be compared.
     pub(super) fn may_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
         if run.level == Level::Plain {

@@ -1,26 +1,28 @@
 //! Results of tasks. Each counts once, for the assignment that requested it. Outputs are accepted from every worker, even if
 //! they are late or come from another session. The run's thread checks them and keeps the valid ones.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use evoxo_common::{digest::Digest, task::Refusal};
+use evoxo_common::{digest::Digest, time::Millis};
 use evoxo_proto::{
     FAILURE_BYTES_MAX, RESULTS_MAX,
     v1::{self, task_result::Outcome, to_worker},
 };
 
 use super::{
-    AttemptEnd, Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
+    AttemptEnd, Effect, SessionId, TaskId, Topic, Write,
     cause::Cause,
+    fleet::Fleet,
+    look::Moment,
+    out::Out,
     run::DOUBTS_MAX,
-    runs::RunId,
-    sessions::{Credit, printable},
+    runs::{RunId, Runs},
+    sessions::{Credit, Session, printable},
     tasks::{Claim, Why},
     verification::Place,
+    work::{Outputs, Work},
 };
 use crate::{
-    replicas::{Job, ReceivedOutput, Sender},
+    replicas::{Checked, Job, Sender},
     saved::seal_doubt,
     trust::{Level, Worth},
 };
@@ -28,14 +30,18 @@ use crate::{
 /// In a doubt, the name of the worker that computed an output which was recalled.
 const RECALLED: &str = "recalled";
 
-/// Outputs for the threads of their runs.
-pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
-
-impl Coordinator {
-    pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
+impl Work {
+    pub(super) fn take_results(
+        &mut self,
+        at: &Moment,
+        fleet: &mut Fleet,
+        out: &mut Out,
+        id: SessionId,
+        results: Vec<v1::TaskResult>,
+    ) {
         if results.len() > RESULTS_MAX {
             let why = format!("it sent {} results in one message, more than {RESULTS_MAX}", results.len());
-            return self.facts.note_lost(id, Cause::InvalidMessage(why));
+            return out.facts.note_lost(id, Cause::InvalidMessage(why));
         }
         let mut accepted = Vec::with_capacity(results.len());
         let mut outputs = Outputs::new();
@@ -48,27 +54,31 @@ impl Coordinator {
             };
             // Copy the hash: a received slice keeps its whole message in memory.
             accepted.push(Bytes::copy_from_slice(&hash.0));
-            let credit = self.sessions.credit(id, result.assignment, hash, self.now);
+            let credit = fleet.sessions.credit(id, result.assignment, hash, at.now);
             let asked = credit.is_some();
             // The answer to an assignment of an earlier session of this worker.
-            let owed = result.assignment == 0 && self.sessions.take_owed(id, hash);
+            let owed = result.assignment == 0 && fleet.sessions.take_owed(id, hash);
             if let Some(credit) = &credit {
                 // The time to try a program does not count as a duration of the task.
                 let tried = !matches!(outcome, Outcome::OtherProgram(_));
                 let computed = matches!(outcome, Outcome::Output(_));
-                self.count(id, result.assignment, credit, tried.then_some((result.elapsed_us, computed)));
-                self.end_attempt(id, hash, credit.further, (&outcome, result.timed_out));
+                let took = tried.then_some((result.elapsed_us, computed));
+                self.count(at.now, out, (id, result.assignment), credit, took);
+                let (end, says) = self.end_of_attempt(hash, credit.further, (&outcome, result.timed_out));
+                fleet.note_end_of(at.now, out, id, end, says);
             }
             match outcome {
                 Outcome::Output(bytes) => {
-                    if let Err(why) = self.take_output(id, hash, &bytes, (asked, owed), &mut outputs) {
+                    let from = (id, &fleet.sessions[id]);
+                    if let Err(why) = self.take_output(from, hash, &bytes, (asked, owed), &mut outputs) {
                         invalid = Some(why);
                         break;
                     }
                 }
-                Outcome::Failure(why) if asked => self.take_failure(id, hash, &why),
+                Outcome::Failure(why) if asked => fleet.take_failure(at, self, out, id, hash, &why),
                 Outcome::OtherProgram(why) => {
-                    let taken = credit.map_or(Ok(()), |credit| self.take_other_program(id, credit.run, &why));
+                    let taken =
+                        credit.map_or(Ok(()), |it| fleet.take_other_program(&mut self.runs, out, id, it.run, &why));
                     if let Err(why) = taken {
                         invalid = Some(why);
                         break;
@@ -79,17 +89,17 @@ impl Coordinator {
             }
         }
         for (thread, outputs) in outputs {
-            self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
+            out.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
         }
         if let Some(why) = invalid {
-            return self.facts.note_lost(id, Cause::InvalidMessage(why));
+            return out.facts.note_lost(id, Cause::InvalidMessage(why));
         }
-        self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
+        out.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
     }
 
-    /// Counts the end of an attempt. `further` says whether another worker already had the task. `outcome` comes with whether
-    /// the worker stopped the task because it took too long.
-    fn end_attempt(&mut self, id: SessionId, hash: Digest, further: bool, outcome: (&Outcome, bool)) {
+    /// How an attempt ended, and whether that says something about the worker. `further` says whether another worker already
+    /// had the task. `outcome` comes with whether the worker stopped the task because it took too long.
+    fn end_of_attempt(&self, hash: Digest, further: bool, outcome: (&Outcome, bool)) -> (AttemptEnd, bool) {
         let end = match outcome {
             (Outcome::Output(_), _) if self.tasks.is_open(hash) => AttemptEnd::Done,
             (Outcome::Output(_), _) => AttemptEnd::Late,
@@ -99,30 +109,19 @@ impl Coordinator {
         };
         // An output is late through no fault of the worker if its run has ended, or if it is a further copy.
         let says = end != AttemptEnd::Late || (!further && self.tasks.awaiting(hash).is_some());
-        self.note_end_of(id, end, says);
+        (end, says)
     }
 
-    /// A worker's program differs from the run's program, so other workers compute the run's tasks.
-    fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
-        // An assignment can outlive its run.
-        let Some(run) = self.runs.change_if_there(run) else { return Ok(()) };
-        let session = &self.sessions[id];
-        if run.prepared.programs.is_empty() {
-            return Err("it reported that its program differs, but the run calls no program".into());
-        }
-        let (worker, identity, why) = (&session.name, session.identity.clone(), printable(why, FAILURE_BYTES_MAX));
-        let sentence = format!("worker {worker} gets no tasks of run {}: {why}", run.name);
-        let (about, what) = (run.about(), format!("worker {worker} gets no tasks"));
-        if self.sessions.disown_programs(id, &run.prepared) {
-            run.note_failure(&identity, &what, &why);
-            self.effects.log_about(Topic::Trouble, about, sentence);
-        }
-        Ok(())
-    }
-
-    /// Counts a result of an assigned task. If the task was tried, `took` has the duration and whether the task was computed.
-    /// The worker's clock is trusted only up to the time that passed here.
-    fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
+    /// Counts a result of a task in this assignment of the worker. If the task was tried, `took` has the duration and whether the
+    /// task was computed. The worker's clock is trusted only up to the time that passed here.
+    fn count(
+        &mut self,
+        now: Millis,
+        out: &mut Out,
+        assignment: (SessionId, u64),
+        credit: &Credit,
+        took: Option<(u64, bool)>,
+    ) {
         let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
         let took = took.map(|(elapsed_us, computed)| (elapsed_us.min(waited_us), computed));
         self.rules.back(credit.run, credit.counted_us, took.map_or(0, |(took_us, _)| took_us));
@@ -131,26 +130,25 @@ impl Coordinator {
         {
             run.expected.learn(credit.arm, credit.work, took_us, computed);
             run.spent.computing_us = run.spent.computing_us.saturating_add(took_us);
-            self.tally.task.note_us(took_us);
+            out.tally.task.note_us(took_us);
         }
-        self.held.back(credit.run, credit.last, self.now);
+        self.held.back(credit.run, credit.last, now);
         if credit.last {
-            self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
+            out.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
         }
-        self.tasks.drop_copy(credit.task, (id, assignment));
+        self.tasks.drop_copy(credit.task, assignment);
     }
 
     /// Passes an output on to be checked. Fails if the output cannot be valid.
     fn take_output(
         &mut self,
-        id: SessionId,
+        (id, session): (SessionId, &Session),
         hash: Digest,
         bytes: &Bytes,
         (asked_now, owed): (bool, bool),
         outputs: &mut Outputs,
     ) -> Result<(), String> {
         let asked = asked_now || owed;
-        let session = &self.sessions[id];
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
         // Only trusted workers recompute outputs.
         let trusted = asked && session.is_trusted();
@@ -195,12 +193,15 @@ impl Coordinator {
     /// The run's thread has checked an output.
     pub(super) fn on_checked(
         &mut self,
-        task: TaskId,
-        hash: Digest,
-        from: &Sender,
-        found: Result<Digest, Refusal>,
-        (taken, drawn): (bool, bool),
+        at: &Moment,
+        fleet: &mut Fleet,
+        out: &mut Out,
+        Checked { task, hash, from, found, taken, drawn }: Checked,
     ) {
+        let from = &from;
+        let computed = |fleet: &mut Fleet, out: &mut Out, runs: &Runs, run: RunId| {
+            fleet.note_computed(at.now, out, from.session, &runs[run]);
+        };
         let asked = from.asked;
         let open = self.tasks.get(task).map(Place::of);
         let recomputations = self.tasks.get(task).and_then(|task| task.recomputation);
@@ -209,8 +210,8 @@ impl Coordinator {
             if asked {
                 self.tasks.forget_copy(hash);
             }
-            self.note_computed(from.session, place.run);
-            return self.end_recomputation(task, why, place, *output);
+            computed(fleet, out, &self.runs, place.run);
+            return self.end_recomputation(at.now, out, (task, why), place, *output);
         }
         match (found, open) {
             (Ok(output), Some(place)) if taken => {
@@ -221,20 +222,20 @@ impl Coordinator {
                 if let Some(recomputation) = recomputation {
                     self.begin_recomputation(recomputation);
                 }
-                self.tally.tasks_done += 1;
+                out.tally.tasks_done += 1;
                 self.runs.change(place.run).tasks_done += 1;
-                self.settle(&place, output, from, claims);
+                self.settle(at.now, out, &place, (output, from), claims);
                 if asked {
-                    self.note_computed(from.session, place.run);
+                    computed(fleet, out, &self.runs, place.run);
                 }
                 if failed {
-                    self.count_failures(hash, from.session);
+                    fleet.count_failures(at.now, &self.runs, out, hash, from.session);
                 }
             }
             (Ok(output), Some(place)) => {
                 self.tasks.end_check(task, asked);
                 if asked {
-                    self.note_computed(from.session, place.run);
+                    computed(fleet, out, &self.runs, place.run);
                 }
                 // Earlier outputs of a convicted identity do not count.
                 let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
@@ -245,9 +246,9 @@ impl Coordinator {
             (Ok(output), None) if asked => {
                 let same = self.tasks.awaiting(hash).filter(|first| first.output == output);
                 if let Some(run) = same.map(|first| first.task.run) {
-                    self.note_computed(from.session, run);
+                    computed(fleet, out, &self.runs, run);
                 }
-                self.compare(hash, from, output);
+                self.compare(at.now, out, hash, from, output);
                 self.tasks.forget_copy(hash);
             }
             (Ok(_), None) => {}
@@ -258,20 +259,20 @@ impl Coordinator {
                     None => {}
                 }
                 let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
-                if self.sessions.get(from.session).is_some() {
-                    self.tally.invalid_outputs += 1;
-                    self.note_end_of(from.session, AttemptEnd::Refused, true);
+                if fleet.sessions.get(from.session).is_some() {
+                    out.tally.invalid_outputs += 1;
+                    fleet.note_end_of(at.now, out, from.session, AttemptEnd::Refused, true);
                 }
                 match from.session {
-                    SessionId::OWN => self.fail_here(task, &why),
-                    session => self.facts.note_lost(session, Cause::InvalidMessage(why)),
+                    SessionId::OWN => self.fail_here(at, &mut fleet.sessions, out, task, &why),
+                    session => out.facts.note_lost(session, Cause::InvalidMessage(why)),
                 }
             }
         }
     }
 
     /// Two workers had the same task, so their outputs must be equal.
-    fn compare(&mut self, hash: Digest, from: &Sender, output: Digest) {
+    fn compare(&mut self, now: Millis, out: &mut Out, hash: Digest, from: &Sender, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
         let vouchers = first.vouchers.clone();
         let right = &vouchers[0];
@@ -280,29 +281,36 @@ impl Coordinator {
         let (place, taken) = (Place::of(&first.task), first.output);
         let verified = level != Level::Plain;
         if verified && !trusted(from) && (trusted(right) || level == Level::Quorum) {
-            return self.contradict(&place, from, right);
+            return self.contradict(now, out, &place, from, right);
         }
         if matches!(level, Level::Sampled { .. }) && !trusted(from) && !trusted(right) {
             // One of the two is wrong, so recompute the output even if it was not drawn.
             let claims = [(right, taken), (from, output)].map(|(from, output)| Claim { from: from.clone(), output });
             let recomputation = first.task.recomputation(Why::Differs, claims.into());
-            return self.recompute_difference(recomputation);
+            return self.recompute_difference(out, recomputation);
         }
         match verified && trusted(from) && !vouchers.iter().any(trusted) {
             // Once all workers that vouched for the output are convicted, the states that absorbed it are void.
-            true => vouchers.iter().for_each(|liar| self.convict(&place, liar)),
+            true => vouchers.iter().for_each(|liar| self.convict(now, out, &place, liar)),
             false => {
-                self.effects.push(Effect::ForgetRecalled);
-                self.doubt(&place, (&right.worker, taken), (&from.worker, output));
+                out.effects.push(Effect::ForgetRecalled);
+                self.doubt(out, &place, (&right.worker, taken), (&from.worker, output));
             }
         }
     }
 
     /// A part of a task had another output than before. If earlier outputs were recalled, the run may rest on a wrong one.
-    pub(super) fn differs(&mut self, place: &Place, worker: &str, (output, known): (Digest, Digest), recalled: bool) {
+    pub(super) fn differs(
+        &mut self,
+        out: &mut Out,
+        place: &Place,
+        worker: &str,
+        (output, known): (Digest, Digest),
+        recalled: bool,
+    ) {
         if recalled {
             // The thread has forgotten everything that could be recalled.
-            return self.doubt(place, (RECALLED, known), (worker, output));
+            return self.doubt(out, place, (RECALLED, known), (worker, output));
         }
         let run = self.runs.change(place.run);
         let sentence = format!(
@@ -313,11 +321,11 @@ impl Coordinator {
         run.notice(sentence.clone());
         let about = run.about_replica(place.replica).and_task(place.task);
         let line = format!("run {}: {sentence}", run.name);
-        self.effects.log_about(Topic::Trouble, about, line);
+        out.effects.log_about(Topic::Trouble, about, line);
     }
 
     /// Records that two workers had different outputs of a task, of which the first was absorbed.
-    fn doubt(&mut self, place: &Place, first: (&str, Digest), other: (&str, Digest)) {
+    fn doubt(&mut self, out: &mut Out, place: &Place, first: (&str, Digest), other: (&str, Digest)) {
         let (replica, id) = (place.replica, place.run);
         let mut doubt = v1::Doubt {
             task: place.task.to_string(),
@@ -339,13 +347,40 @@ impl Coordinator {
         );
         run.notice(sentence.clone());
         let (about, line) = (run.about_replica(replica).and_task(place.task), format!("run {}: {sentence}", run.name));
-        self.tally.doubts += 1;
-        self.effects.log_about(Topic::Doubt, about, line);
+        out.tally.doubts += 1;
+        out.effects.log_about(Topic::Doubt, about, line);
         if run.doubts.len() < DOUBTS_MAX {
             run.doubt_number += 1;
             let write = Write::Doubt { number: run.doubt_number, bytes: seal_doubt(&doubt) };
             run.doubts.push(doubt);
-            self.store(id, write);
+            out.write_until_stored(id, &run.name, write);
         }
+    }
+}
+
+impl Fleet {
+    /// A worker's program differs from the run's program, so other workers compute the run's tasks.
+    fn take_other_program(
+        &mut self,
+        runs: &mut Runs,
+        out: &mut Out,
+        id: SessionId,
+        run: RunId,
+        why: &str,
+    ) -> Result<(), String> {
+        // An assignment can outlive its run.
+        let Some(run) = runs.change_if_there(run) else { return Ok(()) };
+        let session = &self.sessions[id];
+        if run.prepared.programs.is_empty() {
+            return Err("it reported that its program differs, but the run calls no program".into());
+        }
+        let (worker, identity, why) = (&session.name, session.identity.clone(), printable(why, FAILURE_BYTES_MAX));
+        let sentence = format!("worker {worker} gets no tasks of run {}: {why}", run.name);
+        let (about, what) = (run.about(), format!("worker {worker} gets no tasks"));
+        if self.sessions.disown_programs(id, &run.prepared) {
+            run.note_failure(&identity, &what, &why);
+            out.effects.log_about(Topic::Trouble, about, sentence);
+        }
+        Ok(())
     }
 }

@@ -120,6 +120,13 @@ impl Runs {
         self.by_thread.get(&thread).copied()
     }
 
+    /// Records how long a thread took for a job. The run may have been removed.
+    pub(super) fn note_absorbing(&mut self, thread: ThreadId, took_us: u64) {
+        if let Some(run) = self.of_thread(thread).and_then(|run| self.adjust_if_there(run)) {
+            run.spent.absorbing_us = run.spent.absorbing_us.saturating_add(took_us);
+        }
+    }
+
     /// Marks all runs to be advanced, because there are more workers or there is more memory.
     pub(super) fn move_all(&mut self) {
         self.moved.extend(self.by_id.iter().filter(|(_, run)| run.wants_memory()).map(|(id, _)| *id));

@@ -1,11 +1,13 @@
-//! Writes to the store: orders, checkpoints and finished replicas.
+//! Writes to the store that belong to one run: orders, checkpoints and finished replicas. They touch only this run.
 
 use bytes::Bytes;
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Coordinator, Effect, Write,
+    Effect, Write,
+    look::Moment,
     orders::Wanted,
+    out::Out,
     run::Run,
     runs::RunId,
     writes::{Pending, PendingOrder},
@@ -15,84 +17,67 @@ use crate::{
     saved::seal_order,
 };
 
-impl Coordinator {
-    pub(super) fn write(&mut self, id: RunId, what: Write, pending: Pending) {
-        let (write, run) = (self.writes.add(id, pending), self.runs[id].name.clone());
-        self.effects.push(Effect::Store { write, run, what });
-    }
-
-    /// Sends the store a write that is repeated if it fails.
-    pub(super) fn store(&mut self, id: RunId, what: Write) {
-        self.write(id, what.clone(), Pending::Repeated(what));
-    }
-
+impl Run {
     /// Writes an order. Once it is stored, it takes effect and the client gets the response.
-    pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
-        let run = self.runs.adjust(id);
-        run.orders.begin_writing();
-        let write = next_order(run, &order.prepared.toml, &order.wanted, &order.terms);
-        self.write(id, write, Pending::Order(order));
+    pub(super) fn order(&mut self, out: &mut Out, id: RunId, order: PendingOrder) {
+        self.orders.begin_writing();
+        let write = next_order(self, &order.prepared.toml, &order.wanted, &order.terms);
+        out.write(id, &self.name, write, Pending::Order(order));
     }
 
-    /// Records that a run has failed, unless another order is being written.
-    pub(super) fn write_failure(&mut self, id: RunId) {
-        let run = self.runs.adjust(id);
-        if !run.orders.take_unsaved_failure() {
-            return;
+    /// Records that the run has failed, unless another order is being written.
+    pub(super) fn write_failure(&mut self, out: &mut Out, id: RunId) {
+        if self.orders.take_unsaved_failure() {
+            let write = next_order(self, &self.prepared.toml, self.orders.wanted(), &self.terms);
+            out.write(id, &self.name, write, Pending::Failure);
         }
-        let (toml, wanted, terms) = (run.prepared.toml.clone(), run.orders.wanted().clone(), run.terms.clone());
-        let write = next_order(run, &toml, &wanted, &terms);
-        self.write(id, write, Pending::Failure);
     }
 
     /// Writes a replica that has just finished.
-    pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
-        let (attempt, bytes) = self.runs.adjust(id).replicas.begin_writing(key);
-        self.write(id, Write::Finished { bytes }, Pending::Finished { replica: key, attempt });
+    pub(super) fn write_finished(&mut self, out: &mut Out, id: RunId, key: ReplicaKey) {
+        let (attempt, bytes) = self.replicas.begin_writing(key);
+        out.write(id, &self.name, Write::Finished { bytes }, Pending::Finished { replica: key, attempt });
     }
 
     /// Writes a sealed checkpoint.
-    pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
-        let run = self.runs.adjust(id);
-        let (length, keep) = (bytes.len() as u64, run.prepared.config.keep);
-        run.checkpoint_bytes = 2 * length;
-        run.kept_bytes = run.kept_bytes.saturating_add(length).min(keep);
-        self.write(id, Write::Checkpoint { number, bytes, keep }, Pending::Checkpoint);
+    pub(super) fn write_checkpoint(&mut self, out: &mut Out, id: RunId, number: u64, bytes: Bytes) {
+        let (length, keep) = (bytes.len() as u64, self.prepared.config.keep);
+        self.checkpoint_bytes = 2 * length;
+        self.kept_bytes = self.kept_bytes.saturating_add(length).min(keep);
+        out.write(id, &self.name, Write::Checkpoint { number, bytes, keep }, Pending::Checkpoint);
     }
 
-    /// Saves everything of a run that is not saved yet.
-    pub(super) fn save(&mut self, id: RunId) {
-        let interval_ms = self.settings.checkpoint_interval_ms;
-        let run = self.runs.adjust(id);
-        if run.blocked.is_some() || run.orders.is_creating() {
+    /// Saves everything that is not saved yet.
+    pub(super) fn save(&mut self, at: &Moment, out: &mut Out, id: RunId) {
+        if self.blocked.is_some() || self.orders.is_creating() {
             return;
         }
-        let unsaved = run.replicas.unwritten();
-        let again = run.trouble.take_writes();
-        if run.replicas.finished() == run.replicas.len() && !run.recomputations.are_there() {
-            (run.checkpoints.dirty, run.checkpoints.unsaved_since) = (false, None);
+        let unsaved = self.replicas.unwritten();
+        let again = self.trouble.take_writes();
+        if self.replicas.finished() == self.replicas.len() && !self.recomputations.are_there() {
+            (self.checkpoints.dirty, self.checkpoints.unsaved_since) = (false, None);
         }
-        let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
+        let checkpoint = self.thread().filter(|_| self.checkpoints.dirty && !self.checkpoints.writing);
         if let Some(thread) = checkpoint {
             // A lane may absorb more rounds after it has given its part, and report them before the checkpoint is stored.
-            run.checkpoints.dirty = false;
-            run.checkpoints.writing = true;
-            run.checkpoints.number += 1;
-            run.checkpoints.begun = self.now;
-            run.checkpoints.due = self.now + interval_ms;
-            let job = Job::Checkpoint { number: run.checkpoints.number };
-            self.effects.push(Effect::Job { thread, job });
+            self.checkpoints.dirty = false;
+            self.checkpoints.writing = true;
+            self.checkpoints.number += 1;
+            self.checkpoints.begun = at.now;
+            self.checkpoints.due = at.now + at.settings.checkpoint_interval_ms;
+            let job = Job::Checkpoint { number: self.checkpoints.number };
+            out.effects.push(Effect::Job { thread, job });
         }
         for write in again {
             match write {
-                Write::Delete => self.write(id, write, Pending::Delete(None)),
+                Write::Delete => out.write(id, &self.name, write, Pending::Delete(None)),
                 // The run has been extended since, so it needs the checkpoints.
-                Write::DropCheckpoints if !self.runs[id].is_complete() => {}
-                _ => self.store(id, write),
+                Write::DropCheckpoints if !self.is_complete() => {}
+                _ => out.write_until_stored(id, &self.name, write),
             }
         }
-        unsaved.into_iter().for_each(|key| self.write_finished(id, key));
-        self.write_failure(id);
+        unsaved.into_iter().for_each(|key| self.write_finished(out, id, key));
+        self.write_failure(out, id);
     }
 }
 

@@ -145,20 +145,22 @@ impl super::Coordinator {
     /// Takes all measurements.
     pub(super) fn figures(&self) -> Figures {
         let mut figures = Figures {
-            tally: self.tally.clone(),
-            tasks_ready: self.tasks.ready().values().map(|tasks| tasks.len() as u64).sum(),
-            tasks_suspect: self.tasks.suspects().len() as u64,
-            runs_expiring: self.runs.iter().filter(|(_, run)| run.expiry_said.is_some()).count() as u64,
-            memory_bytes: self.budget.given(),
-            memory_bytes_max: self.settings.memory_bytes_max,
+            tally: self.out.tally.clone(),
+            tasks_ready: self.work.tasks.ready().values().map(|tasks| tasks.len() as u64).sum(),
+            tasks_suspect: self.work.tasks.suspects().len() as u64,
+            runs_expiring: self.work.runs.iter().filter(|(_, run)| run.expiry_said.is_some()).count() as u64,
+            memory_bytes: self.work.budget.given(),
+            memory_bytes_max: self.at.settings.memory_bytes_max,
             ..Figures::default()
         };
-        for (_, run) in self.runs.iter().filter(|(_, run)| run.hands_out() || run.checkpoints.unsaved_since.is_some()) {
-            let ms = run.checkpoints.unsaved_since.map_or(0, |since| self.now - since);
+        for (_, run) in
+            self.work.runs.iter().filter(|(_, run)| run.hands_out() || run.checkpoints.unsaved_since.is_some())
+        {
+            let ms = run.checkpoints.unsaved_since.map_or(0, |since| self.at.now - since);
             figures.unsaved_ms.insert(run.name.clone(), ms);
         }
-        figures.tasks_out = self.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
-        for (_, session) in self.sessions.iter() {
+        figures.tasks_out = self.work.tasks.len() as u64 - figures.tasks_ready - figures.tasks_suspect;
+        for (_, session) in self.fleet.sessions.iter() {
             let count = match (session.draining, session.assignments.is_empty()) {
                 (true, _) => &mut figures.workers_leaving,
                 _ if session.cordon.is_some() => &mut figures.workers_cordoned,
@@ -170,9 +172,9 @@ impl super::Coordinator {
             figures.slots_busy += u64::from(session.slots_busy());
         }
         let of: BTreeMap<&Identity, &str> =
-            self.sessions.iter().map(|(_, session)| (&session.identity, &*session.name)).collect();
+            self.fleet.sessions.iter().map(|(_, session)| (&session.identity, &*session.name)).collect();
         for (identity, name) in of {
-            let Some(history) = self.standings.history(identity) else { continue };
+            let Some(history) = self.fleet.standings.history(identity) else { continue };
             figures.attempts.entry(name.to_owned()).or_default().add_all(&history.all);
             figures.workers_noticed += u64::from(history.notice.is_some());
         }

@@ -444,6 +444,11 @@ impl Tasks {
         &self.claimed
     }
 
+    /// Whether any task is without a copy, except suspects.
+    pub(super) fn have_open(&self) -> bool {
+        [&self.ready, &self.claimed].iter().any(|tasks| !tasks.is_empty())
+    }
+
     /// The number of a run's tasks that no worker is computing. With `claimed`, this includes tasks that one worker has
     /// computed and another must compute.
     pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {

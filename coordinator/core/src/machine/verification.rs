@@ -9,18 +9,21 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use evoxo_common::digest::Digest;
+use evoxo_common::{digest::Digest, time::Millis};
 
 use super::{
-    Coordinator, Effect, TaskId, Topic,
+    Effect, TaskId, Topic,
     about::About,
     cause::Cause,
-    convictions::Accused,
+    convictions::{Accused, Convictions},
     facts::Fact,
+    look::Moment,
+    out::Out,
     phases::{ReplicaPhase, ReplicaRecord},
     runs::RunId,
-    sessions::Session,
+    sessions::{Session, Sessions},
     tasks::{Claim, OpenTask, Why},
+    work::Work,
     writes::Refusal,
 };
 use crate::{
@@ -45,11 +48,28 @@ impl Place {
     }
 }
 
-impl Coordinator {
+impl Convictions {
+    /// Requests the convictions that the store does not have yet to be written.
+    pub(super) fn write(&mut self, now: Millis, out: &mut Out) {
+        for (identity, what) in self.begin_writing(now) {
+            let bytes = seal_conviction(&identity, &what);
+            out.write_refusal(Write::Convict { identity: Arc::clone(&identity), bytes }, Refusal::Convicted(identity));
+        }
+    }
+}
+
+impl Work {
     /// An output was taken, so check earlier outputs that differ from it.
-    pub(super) fn settle(&mut self, place: &Place, taken: Digest, from: &Sender, claims: Vec<Claim>) {
+    pub(super) fn settle(
+        &mut self,
+        now: Millis,
+        out: &mut Out,
+        place: &Place,
+        (taken, from): (Digest, &Sender),
+        claims: Vec<Claim>,
+    ) {
         for claim in claims.into_iter().filter(|claim| claim.output != taken) {
-            self.contradict(place, &claim.from, from);
+            self.contradict(now, out, place, &claim.from, from);
         }
     }
 
@@ -71,7 +91,7 @@ impl Coordinator {
     }
 
     /// Two copies of a task differ. Both outputs are recomputed; until then they are stored with the replica.
-    pub(super) fn recompute_difference(&mut self, recomputation: OpenTask) {
+    pub(super) fn recompute_difference(&mut self, out: &mut Out, recomputation: OpenTask) {
         let (id, replica) = (recomputation.run, recomputation.replica);
         // Both outputs may already be waiting to be recomputed.
         let Some(recomputation) = self.begin_recomputation(recomputation) else { return };
@@ -79,13 +99,14 @@ impl Coordinator {
         let run = self.runs.change(id);
         run.checkpoints.dirty = true;
         let thread = run.thread_of_tasks();
-        self.effects.push(Effect::Job { thread, job: Job::Recomputation { replica, recomputations } });
+        out.effects.push(Effect::Job { thread, job: Job::Recomputation { replica, recomputations } });
     }
 
     /// A run was loaded, and these outputs of a replica are still to be recomputed. `asked` is set for a finished replica:
     /// its list was requested, because the run waits for it.
     pub(super) fn go_on_recomputing(
         &mut self,
+        out: &mut Out,
         id: RunId,
         replica: ReplicaKey,
         asked: bool,
@@ -98,30 +119,37 @@ impl Coordinator {
         let run = self.runs.change(id);
         if asked {
             run.recomputations.read(replica);
-            self.facts.note(Fact::Settled(id));
+            out.facts.note(Fact::Settled(id));
         }
     }
 
     /// A trusted worker has recomputed an output.
-    pub(super) fn end_recomputation(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
+    pub(super) fn end_recomputation(
+        &mut self,
+        now: Millis,
+        out: &mut Out,
+        (task, why): (TaskId, Why),
+        place: &Place,
+        output: Digest,
+    ) {
         let (recomputed, wrong) = self.tasks.settle_recomputation(task, output);
-        self.tally.recomputations += recomputed as u64;
+        out.tally.recomputations += recomputed as u64;
         // If an output is wrong, the task stays until the conviction is stored. Before that, the run must not look finished.
-        wrong.iter().for_each(|claim| self.convict(place, &claim.from));
+        wrong.iter().for_each(|claim| self.convict(now, out, place, &claim.from));
         let run = self.runs.change(place.run);
         let job = Job::Pass { replica: place.replica, task: place.task, output };
-        self.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
+        out.effects.push(Effect::Job { thread: run.thread_of_tasks(), job });
         if why == Why::Differs && wrong.is_empty() {
             run.recomputations.end();
-            self.facts.note(Fact::Settled(place.run));
+            out.facts.note(Fact::Settled(place.run));
         }
     }
 
     /// An output differs from the one that was taken. `right` is the last sender of the taken output.
-    pub(super) fn contradict(&mut self, place: &Place, wrong: &Sender, right: &Sender) {
+    pub(super) fn contradict(&mut self, now: Millis, out: &mut Out, place: &Place, wrong: &Sender, right: &Sender) {
         let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
         if trusted(right) && !trusted(wrong) {
-            return self.convict(place, wrong);
+            return self.convict(now, out, place, wrong);
         }
         let run = self.runs.change(place.run);
         let sentence = format!(
@@ -137,13 +165,13 @@ impl Coordinator {
             session: Some(wrong.session),
             ..run.about_replica(place.replica).and_task(place.task)
         };
-        self.effects.log_about(Topic::Trouble, about, line);
-        self.facts.note_lost(wrong.session, Cause::Outvoted);
+        out.effects.log_about(Topic::Trouble, about, line);
+        out.facts.note_lost(wrong.session, Cause::Outvoted);
     }
 
     /// A trusted worker has a different output than this worker. The worker's identity is convicted once the store has the
     /// conviction.
-    pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
+    pub(super) fn convict(&mut self, now: Millis, out: &mut Out, place: &Place, liar: &Sender) {
         let holder =
             liar.holder.as_ref().expect("outputs of workers without an identity count only if every worker is trusted");
         let identity = holder.id.clone();
@@ -157,20 +185,11 @@ impl Coordinator {
             place.round + 1
         );
         self.convictions.accuse(&identity, Arc::clone(&liar.worker), place.run, what);
-        self.write_convictions();
-    }
-
-    /// Requests the convictions that the store does not have yet to be written.
-    pub(super) fn write_convictions(&mut self) {
-        for (identity, what) in self.convictions.begin_writing(self.now) {
-            let bytes = seal_conviction(&identity, &what);
-            let write = self.writes.add_refusal(Refusal::Convicted(Arc::clone(&identity)));
-            self.effects.push(Effect::Store { write, run: String::new(), what: Write::Convict { identity, bytes } });
-        }
+        self.convictions.write(now, out);
     }
 
     /// The store has a conviction, so nothing from this identity counts any more.
-    pub(super) fn apply_conviction(&mut self, identity: &Arc<str>) {
+    pub(super) fn apply_conviction(&mut self, at: &Moment, sessions: &Sessions, out: &mut Out, identity: &Arc<str>) {
         let Accused { worker, run, what, .. } = self.convictions.convict(identity);
         let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
         let mut about = About { worker: Some(worker), identity: Some(identity.to_string()), ..About::default() };
@@ -178,21 +197,21 @@ impl Coordinator {
             run.notice(sentence.clone());
             about.run = Some(run.name.clone());
         }
-        self.tally.convictions += 1;
-        self.effects.log_about(Topic::WorkerRefused, about, sentence);
-        self.effects.push(Effect::Convict { identity: identity.to_string(), what });
-        self.effects.push(Effect::ForgetRecalled);
+        out.tally.convictions += 1;
+        out.effects.log_about(Topic::WorkerRefused, about, sentence);
+        out.effects.push(Effect::Convict { identity: identity.to_string(), what });
+        out.effects.push(Effect::ForgetRecalled);
         let of = |session: &Session| session.identity_number() == Some(identity);
-        for (id, _) in self.sessions.iter().filter(|(_, session)| of(session)) {
-            self.facts.note_lost(id, Cause::Convicted);
+        for (id, _) in sessions.iter().filter(|(_, session)| of(session)) {
+            out.facts.note_lost(id, Cause::Convicted);
         }
-        self.forget(identity);
-        self.void(identity);
+        self.forget(out, identity);
+        self.void(at, out, identity);
     }
 
     /// Voids everything that was absorbed on the word of an identity, in all runs. If two identities vouch for each output,
     /// it is void only if another of them is convicted too.
-    fn void(&mut self, identity: &Arc<str>) {
+    fn void(&mut self, at: &Moment, out: &mut Out, identity: &Arc<str>) {
         for id in self.runs.ids() {
             let run = &self.runs[id];
             if run.blocked.is_some() {
@@ -211,30 +230,51 @@ impl Coordinator {
             let exposed = run.replicas.iter().filter(|(_, record)| here(record));
             let exposed = exposed.filter_map(|(key, record)| Some((*key, since(record)?)));
             for (key, since) in exposed.collect::<Vec<_>>() {
-                self.begin_anew(id, key, since);
+                self.begin_anew(at, out, id, key, since);
             }
             if let Some(thread) = thread {
                 let (identity, convicted) = (Arc::clone(identity), self.convictions.all().clone());
                 let job = Job::Void { identity, convicted, vouchers: level.vouchers() };
-                self.effects.push(Effect::Job { thread, job });
+                out.effects.push(Effect::Job { thread, job });
             }
         }
     }
 
     /// Restarts a replica, which is void from the round after `since` rounds on.
-    pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
+    pub(super) fn begin_anew(&mut self, at: &Moment, out: &mut Out, id: RunId, replica: ReplicaKey, since: u64) {
         self.tasks.close_replica(id, replica);
         let run = self.runs.change(id);
         if run.is_over() {
-            self.facts.note(Fact::Turned);
+            out.facts.note(Fact::Turned);
         }
         run.begin_anew(replica);
         run.checkpoints.dirty |= run.thread().is_some();
-        let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
-        self.tell_void(&name, &arm, replica.index, since);
-        self.release(id);
+        out.tell_void(&run.name, &run.prepared.config.arms[replica.arm as usize].name, replica.index, since);
+        self.release(at, id);
     }
 
+    /// Drops outputs of an identity that no other worker has confirmed yet.
+    fn forget(&mut self, out: &mut Out, identity: &Arc<str>) {
+        let recomputed = self.tasks.drop_claims(identity);
+        // The outputs that these tasks would recompute are void anyway.
+        recomputed.iter().for_each(|id| self.runs.change(*id).recomputations.end());
+        // A run may have waited only for these tasks.
+        recomputed
+            .into_iter()
+            .collect::<BTreeSet<RunId>>()
+            .into_iter()
+            .for_each(|id| out.facts.note(Fact::Settled(id)));
+        let threads =
+            self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
+        for thread in threads.collect::<Vec<_>>() {
+            let job = Job::Forget { identity: Arc::clone(identity) };
+            out.effects.push(Effect::Job { thread, job });
+        }
+        self.runs.move_all();
+    }
+}
+
+impl Out {
     /// Reports that a replica is void from the round after `since` rounds on.
     pub(super) fn tell_void(&mut self, run: &str, arm: &str, replica: u32, since: u64) {
         let round = since + 1;
@@ -247,25 +287,5 @@ impl Coordinator {
         // No notice for each replica, because there may be thousands. The conviction has a notice.
         let about = About { run: Some(run.into()), arm: Some(arm.into()), replica: Some(replica), ..About::default() };
         self.effects.log_about(Topic::Progress, about, line);
-    }
-
-    /// Drops outputs of an identity that no other worker has confirmed yet.
-    fn forget(&mut self, identity: &Arc<str>) {
-        let recomputed = self.tasks.drop_claims(identity);
-        // The outputs that these tasks would recompute are void anyway.
-        recomputed.iter().for_each(|id| self.runs.change(*id).recomputations.end());
-        // A run may have waited only for these tasks.
-        recomputed
-            .into_iter()
-            .collect::<BTreeSet<RunId>>()
-            .into_iter()
-            .for_each(|id| self.facts.note(Fact::Settled(id)));
-        let threads =
-            self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
-        for thread in threads.collect::<Vec<_>>() {
-            let job = Job::Forget { identity: Arc::clone(identity) };
-            self.effects.push(Effect::Job { thread, job });
-        }
-        self.runs.move_all();
     }
 }

@@ -134,6 +134,23 @@ pub struct PlannedTask {
     pub encoded: Encoded,
 }
 
+/// An output that was checked.
+#[derive(Debug)]
+pub struct Checked {
+    /// The task.
+    pub task: TaskId,
+    /// The task's hash.
+    pub hash: Digest,
+    /// The sender.
+    pub from: Sender,
+    /// The hash of the output's canonical bytes, or why the output is invalid.
+    pub found: Result<Digest, Refusal>,
+    /// Whether the output was taken.
+    pub taken: bool,
+    /// Whether a trusted worker is to recompute the output.
+    pub drawn: bool,
+}
+
 /// A result of a job.
 #[derive(Debug)]
 pub enum Report {
@@ -173,21 +190,8 @@ pub enum Report {
         /// Whether outputs of the same problem were recalled before.
         recalled: bool,
     },
-    /// An output was checked: the hash of its canonical bytes, or why it is invalid.
-    Checked {
-        /// The task.
-        task: TaskId,
-        /// The task's hash.
-        hash: Digest,
-        /// The sender.
-        from: Sender,
-        /// The hash, or the reason.
-        found: Result<Digest, Refusal>,
-        /// Whether the output was taken.
-        taken: bool,
-        /// Whether a trusted worker is to recompute the output.
-        drawn: bool,
-    },
+    /// An output was checked.
+    Checked(Checked),
     /// Outputs of a saved replica that are still to be recomputed.
     Recomputations {
         /// The replica.

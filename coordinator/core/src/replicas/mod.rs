@@ -29,7 +29,7 @@ use crate::{
     saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
     trust::{Draw, Holder, Worth, void_since},
 };
-pub use jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
+pub use jobs::{Checked, Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
 pub use lanes::Lanes;
 use lanes::Parts;
 pub use recall::{Counted, Known, News, Recall, Recalling};
@@ -370,7 +370,7 @@ impl Replicas {
         let missing = place.as_mut().and_then(|(open, place)| open.outputs.get_mut(*place)).filter(|it| it.is_none());
         let drawn = recomputation.filter(|_| missing.is_some());
         let worker = Arc::clone(&from.worker);
-        reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
+        reports.push(Report::Checked(Checked { task, hash, from, found, taken, drawn: drawn.is_some() }));
         let (Some(_), Ok(output)) = (missing, checked) else { return };
         let (open, place) = place.expect("an output is missing in a round");
         if let Some(Differing { known, found, recalled }) = open.fill(place, output, self.recalling.as_ref()) {

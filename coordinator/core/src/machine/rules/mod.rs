@@ -16,24 +16,11 @@ use std::cmp::Ordering;
 use evoxo_common::time::Millis;
 use evoxo_proto::v1;
 
-use super::{
-    cause::Cause, events::Rejection, runs::RunId, runs::Runs, sessions::Sessions, settings::Settings, tasks::Tasks,
-    writes::Writes,
-};
+use super::{cause::Cause, events::Rejection, look::Look, runs::RunId, settings::Settings};
 use crate::id::SessionId;
 
 /// The maximum length of a term's value in bytes. Error messages repeat at most this many characters of a wrong term.
 const TERM_BYTES_MAX: usize = 64;
-
-/// The parts of the coordinator that a rule may read.
-pub(super) struct Look<'a> {
-    pub(super) now: Millis,
-    pub(super) settings: &'a Settings,
-    pub(super) runs: &'a Runs,
-    pub(super) tasks: &'a Tasks,
-    pub(super) sessions: &'a Sessions,
-    pub(super) writes: &'a Writes,
-}
 
 /// A request for replicas that do not exist yet.
 pub(super) struct Proposal<'a> {

@@ -304,7 +304,7 @@ fn a_reported_duration_is_limited_by_our_clock() {
     let result = v1::TaskResult { elapsed_us: u64::MAX, ..result_of(&mine.tasks[0], honest(&mine.tasks[0]), mine.id) };
     story.wait(500);
     story.say(1, from_worker::Message::Outputs(v1::Outputs { results: vec![result] }));
-    let (_, run) = story.core.runs.iter().next().unwrap();
+    let (_, run) = story.core.work.runs.iter().next().unwrap();
     assert!(run.expected.us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected.us(0, "echo"));
 }
 
@@ -330,7 +330,10 @@ fn a_suspect_long_task_waits_no_longer_than_it_takes() {
     story.leave(1);
     story.join(3, 1);
     wait(&mut story, 590, 2..=3);
-    assert!(!story.core.tasks.suspects().is_empty() && story.tasks_of(2) != suspect, "a worker may still prove itself");
+    assert!(
+        !story.core.work.tasks.suspects().is_empty() && story.tasks_of(2) != suspect,
+        "a worker may still prove itself"
+    );
     wait(&mut story, 15, 2..=3);
     story.answer(2, honest);
     assert_eq!(story.tasks_of(2), suspect);

@@ -101,11 +101,11 @@ fn a_task_that_fails_everywhere_ends_its_run_with_few_failures() {
                 if new_ones {
                     story.join(100 + second, 1);
                 }
-                for session in story.core.sessions.ids() {
-                    let before = story.core.tally.failures;
+                for session in story.core.fleet.sessions.ids() {
+                    let before = story.core.out.tally.failures;
                     story.answer(session.0, |task| if task.hash == bad { panicking(task) } else { honest(task) });
                     story.say(session.0, heartbeat());
-                    failures += story.core.tally.failures - before;
+                    failures += story.core.out.tally.failures - before;
                 }
                 story.wait(1000);
                 waited = second;
@@ -131,7 +131,7 @@ fn a_fleet_that_fails_everything_ends_the_run_soon() {
         let mut seconds = 0;
         while story.run("r").state() != RunState::Failed && seconds < 60 {
             story.join(100 + seconds, 1);
-            for session in story.core.sessions.ids() {
+            for session in story.core.fleet.sessions.ids() {
                 story.answer(session.0, panicking);
                 story.say(session.0, heartbeat());
             }
@@ -168,7 +168,14 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     // It gets one of the forty tasks, although it has four slots, and fails it.
     story.greet(12, again(12));
     assert_eq!(story.tasks_of(12).iter().map(Vec::len).collect::<Vec<_>>(), [1]);
-    assert!(story.core.workers().iter().any(|worker| worker.session == 12 && worker.on_trial));
+    assert!(
+        story
+            .core
+            .fleet
+            .workers(story.core.at.now, &story.core.work.runs)
+            .iter()
+            .any(|worker| worker.session == 12 && worker.on_trial)
+    );
     go_on(&mut story, 5, &[(12, panicking), (2, honest)]);
     assert_eq!(story.closed[&12].retry_after_ms, 120_000, "{:?}", story.closed[&12]);
     assert!(story.closed[&12].reason.contains("it was tried again"), "{:?}", story.closed[&12]);
@@ -183,7 +190,7 @@ fn a_worker_that_was_set_aside_is_tried_with_one_task_at_a_time() {
     }
     go_on(&mut story, 1, &[(13, honest), (2, honest)]);
     assert!(story.tasks_of(13).len() > 1, "{:?}", story.tasks_of(13));
-    assert!(story.core.workers().iter().all(|worker| !worker.on_trial));
+    assert!(story.core.fleet.workers(story.core.at.now, &story.core.work.runs).iter().all(|worker| !worker.on_trial));
 }
 
 /// Two workers with the same certificate or name: the one on a broken host does not affect the other.
@@ -209,6 +216,6 @@ fn a_worker_that_only_fails_is_not_proven() {
     story.answer(1, panicking);
     story.wait(20_000);
     story.say(1, heartbeat());
-    let session = story.core.sessions.get(SessionId(1));
+    let session = story.core.fleet.sessions.get(SessionId(1));
     assert!(session.is_none_or(|session| !session.is_proven(None)));
 }

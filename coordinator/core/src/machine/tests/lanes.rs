@@ -21,7 +21,7 @@ fn holding_plans(settings: Settings) -> Story {
 }
 
 fn is_planning(story: &Story) -> usize {
-    story.core.runs.iter().map(|(_, run)| run.planning.replicas().count()).sum()
+    story.core.work.runs.iter().map(|(_, run)| run.planning.replicas().count()).sum()
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn each_lane_plans_one_piece_at_a_time() {
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
     assert_eq!(is_planning(&story), 0);
     story.plan(0);
-    assert_eq!(story.core.tasks.len(), 0, "a piece that comes too late adds no task");
+    assert_eq!(story.core.work.tasks.len(), 0, "a piece that comes too late adds no task");
     assert_eq!(planning(&story), [2, 1]);
 }
 
@@ -48,9 +48,9 @@ fn pieces_that_are_being_planned_take_memory() {
     story.join(1, 32);
     let config = IN_PIECES.replace("replicas = 8", "replicas = 100");
     story.submit("r", &config).unwrap();
-    let (id, run) = story.core.runs.iter().next().unwrap();
+    let (id, run) = story.core.work.runs.iter().next().unwrap();
     assert_eq!((run.replicas.open().len(), run.planning.lanes()), (100, 100));
-    let first = story.core.tasks.bytes(id) / 100;
+    let first = story.core.work.tasks.bytes(id) / 100;
     let both = first + story::prepared(&config).piece_bytes(0);
     let (held, ahead) = (planning(&story).len() as u64, settings.plan_ahead_bytes());
     assert!(held > 1 && held * both < ahead + both, "{held} pieces are being planned");
@@ -85,12 +85,12 @@ fn many_runs_have_one_lane_each() {
     for number in 0..6 {
         story.submit(&format!("r{number}"), CONFIG).unwrap();
     }
-    let lanes: Vec<usize> = story.core.runs.iter().map(|(_, run)| run.planning.lanes()).collect();
+    let lanes: Vec<usize> = story.core.work.runs.iter().map(|(_, run)| run.planning.lanes()).collect();
     assert_eq!(lanes, [2, 2, 2, 2, 1, 1], "eight lanes are enough for two cores");
     // A run without threads has no lanes.
     for name in ["r0", "r1"] {
         story.ask(Request::Cancel { name: name.into(), delete: true }).unwrap();
     }
     story.submit("r6", CONFIG).unwrap();
-    assert_eq!(story.core.runs.iter().last().unwrap().1.planning.lanes(), 2);
+    assert_eq!(story.core.work.runs.iter().last().unwrap().1.planning.lanes(), 2);
 }

@@ -360,8 +360,8 @@ fn tasks_that_fail_everywhere_set_no_worker_aside() {
     let good = ONE_ROUND.replace("replicas = 1", "replicas = 1\nseed = 5");
     story.submit("bad", ONE_ROUND).unwrap();
     story.submit("good", &good).unwrap();
-    let tasks = &story.core.tasks;
-    let bad = &tasks.ready()[&story.core.runs.find("bad").unwrap()];
+    let tasks = &story.core.work.tasks;
+    let bad = &tasks.ready()[&story.core.work.runs.find("bad").unwrap()];
     let bad: Vec<_> = bad.iter().filter_map(|(_, task)| Some(tasks.get(*task)?.encoded.hash)).collect();
     assert_eq!(bad.len(), 40);
     (1..=4).for_each(|session| story.join(session, 1));
@@ -374,7 +374,7 @@ fn tasks_that_fail_everywhere_set_no_worker_aside() {
     }
     assert_eq!(story.run("bad").state(), RunState::Failed);
     assert_eq!(story.run("good").digest, expected_digest(&good));
-    assert!(story.core.sessions.iter().all(|(_, session)| session.failed.is_empty()), "the run has ended");
+    assert!(story.core.fleet.sessions.iter().all(|(_, session)| session.failed.is_empty()), "the run has ended");
 }
 
 /// It is still unknown whether the worker or the tasks are bad, so the worker must not turn all of them into suspects.

@@ -12,9 +12,9 @@ fn planned_tasks_are_limited() {
     story.submit("large", LARGE).unwrap();
     story.join(1, 1);
     assert!(!story.tasks_of(1).is_empty());
-    let (id, _) = story.core.runs.iter().next().unwrap();
+    let (id, _) = story.core.work.runs.iter().next().unwrap();
     let most = |story: &Story| {
-        let bytes = story.core.tasks.bytes(id);
+        let bytes = story.core.work.tasks.bytes(id);
         let most = Settings::default().plan_ahead_bytes() + (10 << 20);
         assert!(bytes <= most, "{bytes}: the first pieces of eight replicas, and one more");
     };
@@ -115,11 +115,11 @@ fn a_recovered_run_with_too_many_started_replicas_continues() {
     let mut next = Story::go_on(settings, story.objects);
     let run = next.run("r");
     assert_eq!((run.state(), run.message.as_str()), (RunState::Running, ""));
-    assert!(next.core.budget.given() > settings.run_memory_bytes_max(), "both replicas have started");
+    assert!(next.core.work.budget.given() > settings.run_memory_bytes_max(), "both replicas have started");
     next.join(1, 8);
     next.work_to_the_end(1);
     assert_eq!(next.run("r").digest, expected_digest(&config));
-    assert_eq!(next.core.budget.given(), 0);
+    assert_eq!(next.core.work.budget.given(), 0);
 }
 
 /// A submitter's second large run waits for the first one. It does not wait for another submitter's run, and that run does
@@ -143,7 +143,7 @@ fn one_submitter_cannot_take_all_memory() {
     for name in ["a", "b", "c"] {
         assert_eq!(story.run(name).digest, expected_digest(&config), "{name}");
     }
-    assert_eq!(story.core.budget.given(), 0);
+    assert_eq!(story.core.work.budget.given(), 0);
 }
 
 /// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is released.
@@ -164,15 +164,15 @@ fn memory_is_shared_and_returned() {
         .map(|run| run.name.as_str())
         .collect();
     assert_eq!(waiting, ["c"], "{:?}", story.views);
-    assert!(story.core.budget.given() <= settings.memory_bytes_max);
+    assert!(story.core.work.budget.given() <= settings.memory_bytes_max);
     for _ in 0..2000 {
         story.answer(1, honest);
-        assert!(story.core.budget.given() <= settings.memory_bytes_max);
+        assert!(story.core.work.budget.given() <= settings.memory_bytes_max);
     }
     for name in ["a", "b", "c"] {
         assert_eq!(story.run(name).digest, expected_digest(&config), "{name}");
     }
-    assert_eq!(story.core.budget.given(), 0);
+    assert_eq!(story.core.work.budget.given(), 0);
 }
 
 /// After both runs are extended, they need more memory together than there is, and each holds a part of it. Without the rule,
@@ -213,14 +213,14 @@ fn a_paused_run_makes_room_for_a_waiting_one() {
     story.ask(Request::Pause { name: "a".into() }).unwrap();
     story.wait(1000);
     story.say(1, heartbeat());
-    assert!(story.core.budget.given() >= least, "no other run needs the memory");
+    assert!(story.core.work.budget.given() >= least, "no other run needs the memory");
     story.submit("b", &config).unwrap();
     story.wait(1000);
     story.say(1, heartbeat());
     assert_eq!(story.run("b").message, "");
     (0..2000).for_each(|_| _ = story.answer(1, honest));
     assert_eq!(story.run("b").digest, expected_digest(&config));
-    assert_eq!((story.run("a").state(), story.core.budget.given()), (RunState::Paused, 0));
+    assert_eq!((story.run("a").state(), story.core.work.budget.given()), (RunState::Paused, 0));
     story.ask(Request::Resume { name: "a".into() }).unwrap();
     (0..2000).for_each(|_| _ = story.answer(1, honest));
     assert_eq!(story.run("a").digest, expected_digest(&config));
@@ -230,6 +230,6 @@ fn a_paused_run_makes_room_for_a_waiting_one() {
 #[should_panic(expected = "the budget has given other bytes than the runs have")]
 fn leaked_memory_is_found() {
     let mut story = Story::begin(Settings::default());
-    story.core.budget.take("nobody", 1).unwrap();
+    story.core.work.budget.take("nobody", 1).unwrap();
     story.core.check_invariants();
 }

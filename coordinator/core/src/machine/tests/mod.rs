@@ -27,7 +27,7 @@ use evoxo_common::{
     task::{Encoded, NoPrograms},
     time::Millis,
 };
-use evoxo_proto::v1::{self, CloseKind, RunState, from_worker, task_result::Outcome};
+use evoxo_proto::v1::{self, CloseKind, RunState, from_worker, task_result::Outcome, to_worker};
 
 use super::*;
 use story::{Story, registry};

@@ -19,7 +19,7 @@ fn right(task: &Encoded) -> Result<Bytes, String> {
 /// For some seconds, every current session answers in this way.
 fn go_on(story: &mut Story, seconds: u64, answer: fn(&Encoded) -> Outcome) {
     for _ in 0..10 * seconds {
-        for session in story.core.sessions.ids() {
+        for session in story.core.fleet.sessions.ids() {
             story.answer(session.0, answer);
             story.say(session.0, heartbeat());
         }
@@ -117,7 +117,7 @@ fn a_process_whose_output_is_not_needed_is_ended() {
     assert!(story.tried_here[1].hash != story.tried_here[0].hash);
     // The result of a task that is no longer needed changes nothing.
     story.tell(Event::ComputedHere(right(&story.tried_here[1].clone())));
-    while story.core.own.computing.is_some() {
+    while story.core.work.own.computing.is_some() {
         story.tell(Event::ComputedHere(Err(DIED.into())));
     }
 }
@@ -167,7 +167,7 @@ fn the_coordinators_output_counts_as_trusted() {
                 Outcome::Output(output.into())
             });
             (2..=4).for_each(|session| _ = story.answer(session, panicking));
-            story.core.sessions.ids().iter().for_each(|session| story.say(session.0, heartbeat()));
+            story.core.fleet.sessions.ids().iter().for_each(|session| story.say(session.0, heartbeat()));
             story.wait(100);
         }
         assert!(!story.tried_here.is_empty(), "{level}");

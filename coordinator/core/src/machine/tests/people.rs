@@ -233,7 +233,7 @@ fn requests_waiting_for_a_deleted_run_are_answered() {
     };
     assert!(order(&effects).is_some(), "the other submission is retried");
     assert!(answers(&tell(ask(4, Request::Pause { name: "r".into() }))).is_empty());
-    story.core.remove_run(story.core.runs.find("r").unwrap());
+    story.core.remove_run(story.core.work.runs.find("r").unwrap());
     let effects = story.core.handle(story.now, Event::Wake);
     assert!(matches!(answers(&effects)[..], [(4, Err(Rejection::NotFound(_)))]), "{effects:?}");
 }
@@ -287,7 +287,7 @@ fn a_cancelled_run_keeps_its_rounds_but_no_memory() {
         story.answer(1, honest);
     }
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
-    assert_eq!(story.core.budget.given(), 0);
+    assert_eq!(story.core.work.budget.given(), 0);
     let mut next = Story::go_on(Settings::default(), story.objects);
     let run = next.run("r");
     assert_eq!((run.state(), run.rounds_done), (RunState::Cancelled, 2));
@@ -296,7 +296,7 @@ fn a_cancelled_run_keeps_its_rounds_but_no_memory() {
     next.work_to_the_end(1);
     let run = next.run("r");
     assert_eq!((run.tasks_done, run.digest), (4 * 4, expected_digest(CONFIG)));
-    assert_eq!(next.core.budget.given(), 0);
+    assert_eq!(next.core.work.budget.given(), 0);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_failed_run_stays_failed_through_a_restart_until_it_is_resumed() {
         story.say(1, heartbeat());
     }
     assert_eq!(story.run("r").state(), RunState::Failed);
-    assert_eq!(story.core.budget.given(), 0);
+    assert_eq!(story.core.work.budget.given(), 0);
     let mut next = Story::go_on(singly(), story.objects);
     let run = next.run("r");
     assert_eq!(run.state(), RunState::Failed);
@@ -606,8 +606,8 @@ fn states_of_another_build_are_not_used() {
 fn a_run_that_is_being_deleted_cannot_be_submitted_again_yet() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
-    let id = story.core.runs.find("r").unwrap();
-    story.core.runs.adjust(id).orders.set_deleting(true);
+    let id = story.core.work.runs.find("r").unwrap();
+    story.core.work.runs.adjust(id).orders.set_deleting(true);
     let more = CONFIG.replace("replicas = 2", "replicas = 5");
     let refused = story.submit("r", &more);
     assert!(matches!(&refused, Err(Rejection::Unavailable(why)) if why.contains("is being deleted")), "{refused:?}");

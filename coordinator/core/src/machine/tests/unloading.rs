@@ -22,7 +22,7 @@ fn fetching_a_replica_of_a_deleted_run_is_answered() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
-    let thread = story.core.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
+    let thread = story.core.work.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
     let request = Request::Replica { name: "r".into(), replica: REPLICA };
     let effects = story.core.handle(story.now, Event::Request { id: REQUEST, request });
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Job { job: Job::Copy { .. }, .. })), "{effects:?}");
@@ -58,7 +58,7 @@ fn orders_for_a_deleted_run_are_answered() {
             Effect::Store { write, what: Write::Order { .. }, .. } => Some(*write),
             _ => None,
         });
-        story.core.remove_run(story.core.runs.find("r").unwrap());
+        story.core.remove_run(story.core.work.runs.find("r").unwrap());
         let answer = answer(story.core.handle(story.now, Event::Stored { write: order.unwrap(), outcome, took_us: 0 }));
         match answer {
             Some(Err(Rejection::NotFound(_))) => assert!(!in_doubt),
@@ -82,9 +82,9 @@ fn a_run_cancelled_during_a_checkpoint_is_unloaded_at_once() {
     (0..8).for_each(|_| _ = story.answer(1, honest));
     story.wait(9000);
     story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
-    assert!(story.core.budget.given() > 0, "the run waits for the checkpoint");
+    assert!(story.core.work.budget.given() > 0, "the run waits for the checkpoint");
     story.held.take().into_iter().flatten().for_each(|stored| story.tell(stored));
-    assert_eq!(story.core.budget.given(), 0);
+    assert_eq!(story.core.work.budget.given(), 0);
     story.submit("r", CONFIG).unwrap();
     story.work_to_the_end(1);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
@@ -97,7 +97,7 @@ fn rounds_reported_while_a_checkpoint_is_sealed_are_saved_once() {
     for is_after in [false, true] {
         let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
         story.submit("r", CONFIG).unwrap();
-        let thread = story.core.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
+        let thread = story.core.work.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
         let report = |story: &mut Story, report| {
             story.core.handle(story.now, Event::Done { thread, reports: vec![report], took_us: 0 })
         };

@@ -120,8 +120,8 @@ fn greet(story: &mut Story, session: u64) {
 fn a_program_keeps_its_full_time_limit_after_quick_tasks() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &of_program()).unwrap();
-    let id = story.core.runs.find("r").unwrap();
-    story.core.runs.change(id).expected.learn(0, "evaluate", 1000, true);
+    let id = story.core.work.runs.find("r").unwrap();
+    story.core.work.runs.change(id).expected.learn(0, "evaluate", 1000, true);
     greet(&mut story, 1);
     assert!(!story.tasks_of(1).is_empty());
     for _ in 0..131 {
@@ -148,8 +148,8 @@ fn failed_tasks_do_not_change_expected_durations() {
     assert!(!story.closed.contains_key(&2), "two minutes, of twenty: {:?}", story.closed);
     story.task_us = 1_000_000;
     story.answer(2, honest);
-    let id = story.core.runs.find("r").unwrap();
-    let expected_us = |story: &Story| story.core.runs.get(id).unwrap().expected.us(0, "echo");
+    let id = story.core.work.runs.find("r").unwrap();
+    let expected_us = |story: &Story| story.core.work.runs.get(id).unwrap().expected.us(0, "echo");
     assert_eq!(expected_us(&story), Some(1_000_000));
     story.task_us = 1;
     story.answer(1, panicking);

@@ -57,9 +57,9 @@ fn a_void_replica_is_planned_for_the_current_attempt() {
 fn plans_for_an_earlier_attempt_are_dropped() {
     let mut story = Story::begin(singly());
     story.submit_at(Level::Sampled { millionths: 1 }, "r", SMALL).unwrap();
-    let (id, run) = story.core.runs.iter().next().unwrap();
+    let (id, run) = story.core.work.runs.iter().next().unwrap();
     let (thread, replica) = (run.thread().unwrap(), ReplicaKey { arm: 0, index: 0 });
-    let tasks = |story: &Story| story.core.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
+    let tasks = |story: &Story| story.core.work.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
     for (attempt, expected) in [(1, 4), (0, 8)] {
         let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
         let reports = replicas.run(Job::Open { replica, attempt });
@@ -136,7 +136,7 @@ fn suspects_that_no_worker_may_take_do_not_block_others() {
         }
     };
     fail_often(&mut story);
-    let suspects = story.core.tasks.suspects().len();
+    let suspects = story.core.work.tasks.suspects().len();
     assert!(suspects > 64, "{suspects}");
     story.submit("r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     fail_often(&mut story);

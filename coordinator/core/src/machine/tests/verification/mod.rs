@@ -9,7 +9,7 @@ use evoxo_common::rng::{Stream, below};
 
 use super::*;
 use crate::{
-    replicas::{Job, PlannedTask, Recall, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
+    replicas::{Checked, Job, PlannedTask, Recall, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
     saved::{finished_in, seal_conviction},
     trust::{Draw, DrawKey, Holder, Level, Worth},
 };
@@ -121,7 +121,7 @@ fn an_equal_output_of_another_identity_confirms_an_output() {
         let (task, worth) = (TaskId(1), Worth::Seconded);
         let encoded = encoded.clone();
         let received = ReceivedOutput { task, from, replica, round: 0, index: 0, work, encoded, output, worth };
-        let Report::Checked { taken, .. } = replicas.run(Job::Take(vec![received])).remove(0) else {
+        let Report::Checked(Checked { taken, .. }) = replicas.run(Job::Take(vec![received])).remove(0) else {
             panic!("checked")
         };
         taken
@@ -181,21 +181,21 @@ fn earlier_outputs_of_a_convicted_identity_do_not_count() {
     story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
     story.greet_as(1, "liar", false);
     // It is honest in one run to gain trust there, and lies in the other.
-    let quorum = story.core.runs.find("q").unwrap();
+    let quorum = story.core.work.runs.find("q").unwrap();
     let of_quorum = |story: &Story, hash| {
-        let tasks = story.core.tasks.with_hash(hash);
-        tasks.first().and_then(|task| story.core.tasks.get(*task)).is_some_and(|task| task.run == quorum)
+        let tasks = story.core.work.tasks.with_hash(hash);
+        tasks.first().and_then(|task| story.core.work.tasks.get(*task)).is_some_and(|task| task.run == quorum)
     };
     for _ in 0..20 {
         let Some(hash) = story.tasks_of(1).first().map(|tasks| tasks[0]) else { break };
         let outcome = if of_quorum(&story, hash) { honest } else { lie };
         story.answer(1, outcome);
     }
-    assert!(story.core.tasks.claimed().len() == 2, "the identity has answered in both runs");
+    assert!(story.core.work.tasks.claimed().len() == 2, "the identity has answered in both runs");
     story.greet_as(2, "trusted", true);
     while story.convicted.is_empty() && story.answer(2, honest) > 0 {}
     assert_eq!(story.convicted.len(), 1);
-    assert!(story.core.tasks.claimed().is_empty(), "none of its outputs waits for confirmation");
+    assert!(story.core.work.tasks.claimed().is_empty(), "none of its outputs waits for confirmation");
     work(&mut story, &[(2, honest)]);
     assert_eq!(story.run("q").digest, expected_digest(SMALL));
 }
@@ -271,12 +271,12 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
     story.greet_as(1, "liar", false);
     story.greet_as(2, "trusted", true);
     let is_recomputation = |story: &Story, hash| {
-        let tasks = story.core.tasks.with_hash(hash);
-        tasks.iter().any(|task| story.core.tasks.get(*task).is_some_and(|task| task.recomputation.is_some()))
+        let tasks = story.core.work.tasks.with_hash(hash);
+        tasks.iter().any(|task| story.core.work.tasks.get(*task).is_some_and(|task| task.recomputation.is_some()))
     };
     let recomputations = |story: &Story| {
         let assigned = story.tasks_of(2).into_iter().flatten().filter(|hash| is_recomputation(story, *hash));
-        story.core.tasks.claimed().len() + assigned.count()
+        story.core.work.tasks.claimed().len() + assigned.count()
     };
     let (mut tasks, mut lies) = (0, 0);
     while story.convicted.is_empty() {
