@@ -270,6 +270,10 @@ pub struct CmaState {
     /// With whole genes: the factor of the steps of each coordinate, by which these genes keep a probability of changing.
     #[prost(double, repeated, tag = "18")]
     pub stretched: ::prost::alloc::vec::Vec<f64>,
+    /// With a model: the last evaluated points of the run, oldest first, each as its coordinates without
+    /// their bend near the bounds, and its objective.
+    #[prost(double, repeated, tag = "19")]
+    pub points: ::prost::alloc::vec::Vec<f64>,
 }
 /// What is learnt of a limited covariance matrix, apart from its diagonal and directions.
 #[derive(Clone, PartialEq, ::prost::Message)]

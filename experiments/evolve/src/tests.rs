@@ -207,7 +207,7 @@ fn random_search_is_added_once_if_no_arm_has_it() {
     let settings = |config: &Config| config.arms[0].settings.to_text();
     assert_eq!(
         settings(&alone),
-        settings(&parse(&alone.to_toml().replace("\"none\"", "\"random\""))),
+        settings(&parse(&alone.to_toml().replace("baseline = \"none\"", "baseline = \"random\""))),
         "the setting is not in tasks"
     );
     // The added arm is an ordinary search: any arm with this name and these settings finds the same.

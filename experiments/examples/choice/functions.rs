@@ -49,7 +49,7 @@ fn square(value: f64) -> f64 {
     value * value
 }
 
-type Function = fn(&[f64]) -> f64;
+pub(crate) type Function = fn(&[f64]) -> f64;
 
 /// The half, the name, the function, and whether it is rotated. The rule was chosen on one half, and is judged by the other.
 pub(crate) const FUNCTIONS: [(&str, &str, Function, bool); 14] = [

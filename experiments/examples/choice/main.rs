@@ -3,9 +3,10 @@
 //! `cargo run --release -p evoxo-experiments --example choice -- KIND GENES NOISE EACH SEARCHES ALGORITHM...`
 //!
 //! KIND is real, wide, narrow, mixed or bits; NOISE none, constant (a normal deviate is added) or growing (the value times 1 plus a normal
-//! deviate). Budgets are 10, 30, 100 and so on up to EACH evaluations for each gene, and SEARCHES the seeds. For each half of the
-//! functions and each budget the table has, for each algorithm, how many powers of ten its median is above that of the best one, on
-//! average over functions, and on how many functions it is within 5 % of the best. With noise the true value of the answer counts.
+//! deviate). Budgets are 10, 30, 100 and so on up to EACH evaluations for each gene, and SEARCHES the seeds. An ALGORITHM may have
+//! settings, as in cma-es,model=none. For each half of the functions and each budget the first table has, for each algorithm, how many
+//! powers of ten its median is above that of the best one, on average over functions, and on how many functions it is within 5 % of the
+//! best. The second table has the medians. With noise the true value of the answer counts.
 
 #![expect(clippy::disallowed_methods, reason = "functions to be minimised, and arguments, are not part of the engine")]
 
@@ -20,7 +21,7 @@ use evoxo_experiments::evolve::{
     genome::Candidate,
     settings::{SCHEMA, Settings},
 };
-use functions::{FUNCTIONS, Kind, Problem, mix, normal};
+use functions::{FUNCTIONS, Function, Kind, Problem, mix, normal};
 
 /// Evaluations for each gene.
 const EACH: [u64; 6] = [10, 30, 100, 300, 1000, 3000];
@@ -62,11 +63,30 @@ impl Noise {
     }
 }
 
+/// An algorithm with settings.
+struct Contender {
+    name: String,
+    algorithm: &'static AlgorithmKind,
+    settings: Vec<(String, String)>,
+}
+
+impl Contender {
+    fn named(name: &str) -> Option<Self> {
+        let mut parts = name.split(',');
+        let own = parts.next()?;
+        let algorithm = algorithms().iter().find(|kind| kind.name == own).copied()?;
+        let setting = |part: &str| part.split_once('=').map(|(setting, value)| (setting.to_owned(), value.to_owned()));
+        Some(Self { name: name.to_owned(), algorithm, settings: parts.map(setting).collect::<Option<_>>()? })
+    }
+}
+
 impl Measured {
     /// The best values of a search after each of these evaluations; with noise the true value of its answer, once.
-    fn search(&self, problem: &Problem, algorithm: &AlgorithmKind, ends: &[u64], number: u64) -> Vec<f64> {
+    fn search(&self, problem: &Problem, contender: &Contender, ends: &[u64], number: u64) -> Vec<f64> {
         let evaluations = ends[ends.len() - 1];
+        let algorithm = contender.algorithm;
         let values = SCHEMA.defaults().with("algorithm", algorithm.name).with("evaluations", &evaluations.to_string());
+        let values = contender.settings.iter().fold(values, |values, (setting, value)| values.with(setting, value));
         let settings = Settings::of(&values);
         let noisy = self.noise != Noise::None;
         let mut given = settings.given();
@@ -119,33 +139,33 @@ impl Measured {
     }
 
     /// For each budget, the median of the searches.
-    fn medians(&self, problem: &Problem, algorithm: &AlgorithmKind, ends: &[u64]) -> Vec<f64> {
+    fn medians(&self, problem: &Problem, contender: &Contender, ends: &[u64]) -> Vec<f64> {
         // What an algorithm does before a budget ends may depend on the budget, and a noisy search has one answer.
-        let alone = algorithm.shrinks || self.noise != Noise::None;
+        let alone = contender.algorithm.shrinks || self.noise != Noise::None;
         let parts: Vec<&[u64]> = if alone { ends.chunks(1).collect() } else { vec![ends] };
         let of = |ends: &&[u64]| {
             let all: Vec<Vec<f64>> =
-                (0..self.searches).map(|number| self.search(problem, algorithm, ends, number)).collect();
+                (0..self.searches).map(|number| self.search(problem, contender, ends, number)).collect();
             let at = |place: usize| all.iter().map(|values| values[place].max(PRECISION)).collect::<Vec<f64>>();
             (0..ends.len()).map(|place| quantile(&at(place), 0.5)).collect::<Vec<f64>>()
         };
         parts.iter().flat_map(of).collect()
     }
 
-    /// The table of these algorithms.
-    fn table(&self, algorithms: &[&AlgorithmKind], each: u64) -> Table {
+    /// The tables of these algorithms: how far they are above the best one, and the medians themselves.
+    fn tables(&self, contenders: &[Contender], each: u64) -> [Table; 2] {
         let budgets: Vec<u64> = EACH.into_iter().filter(|budget| *budget <= each).collect();
         let ends: Vec<u64> = budgets.iter().map(|budget| budget * self.genes as u64).collect();
         let of_function = |index: usize| {
             let problem = Problem::new(index, self.kind, self.genes);
-            algorithms.iter().map(|it| self.medians(&problem, it, &ends)).collect::<Vec<_>>()
+            contenders.iter().map(|it| self.medians(&problem, it, &ends)).collect::<Vec<_>>()
         };
         let found: Vec<Vec<Vec<f64>>> = (0..FUNCTIONS.len()).map(of_function).collect();
         let mut rows = Vec::new();
         for half in ["tuned", "other"] {
             for (place, budget) in budgets.iter().enumerate() {
                 let mut row = vec![half.to_owned(), budget.to_string()];
-                for algorithm in 0..algorithms.len() {
+                for algorithm in 0..contenders.len() {
                     let above = |function: &Vec<Vec<f64>>| {
                         let best = function.iter().map(|values| values[place]).fold(f64::INFINITY, f64::min);
                         function[algorithm][place] / best
@@ -159,9 +179,20 @@ impl Measured {
                 rows.push(row);
             }
         }
-        let names = algorithms.iter().map(|it| it.name.to_owned());
-        let header = ["half".to_owned(), "for each gene".to_owned()].into_iter().chain(names).collect();
-        Table { title: "Powers of ten above the best algorithm".into(), header, rows }
+        let header = |first: &str| {
+            let names = contenders.iter().map(|it| it.name.clone());
+            [first.to_owned(), "for each gene".to_owned()].into_iter().chain(names).collect()
+        };
+        let median = |(function, (_, name, ..)): (&Vec<Vec<f64>>, (&str, &str, Function, bool)), place: usize| {
+            let medians = function.iter().map(|values| format!("{:.2e}", values[place]));
+            [name.to_owned(), budgets[place].to_string()].into_iter().chain(medians).collect()
+        };
+        let all = found.iter().zip(FUNCTIONS);
+        let medians = all.flat_map(|of| (0..budgets.len()).map(move |place| median(of, place))).collect();
+        [
+            Table { title: "Powers of ten above the best algorithm".into(), header: header("half"), rows },
+            Table { title: "Medians".into(), header: header("function"), rows: medians },
+        ]
     }
 }
 
@@ -172,10 +203,9 @@ fn least(mut all: Vec<(f64, Vec<f64>)>) -> Vec<(f64, Vec<f64>)> {
     all
 }
 
-fn asked() -> Option<Table> {
+fn asked() -> Option<[Table; 2]> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, genes, noise, each, searches, names @ ..] = arguments.as_slice() else { return None };
-    let algorithm = |name: &String| algorithms().iter().find(|kind| kind.name == name).copied();
     let measured = Measured {
         kind: Kind::named(kind)?,
         genes: genes.parse().ok().filter(|genes| *genes > 1)?,
@@ -183,14 +213,14 @@ fn asked() -> Option<Table> {
         searches: searches.parse().ok().filter(|searches| *searches > 0)?,
     };
     let each = each.parse().ok().filter(|each| *each >= EACH[0])?;
-    Some(measured.table(&names.iter().map(algorithm).collect::<Option<Vec<_>>>()?, each))
+    Some(measured.tables(&names.iter().map(|name| Contender::named(name)).collect::<Option<Vec<_>>>()?, each))
 }
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for the person who runs it")]
 fn main() -> ExitCode {
     match asked() {
-        Some(table) => {
-            print!("{}", table.within(200));
+        Some([losses, medians]) => {
+            print!("{}\n{}", losses.within(200), medians.within(200));
             ExitCode::SUCCESS
         }
         None => {

@@ -216,6 +216,14 @@ pub(crate) fn run_beside(rng: &mut Generator, first: &Arc<Prepared>) -> Arc<Prep
     if fork.hash == first.hash { other } else { fork }
 }
 
+/// How much later than others a run is submitted: a fork beside its first run comes when that one may have states to begin with.
+pub(crate) fn later_ms(number: usize, run: &Prepared) -> u64 {
+    match number > 0 && !run.config.forks.is_empty() {
+        true => below(&mut Stream::root(run.config.seed).text("fork comes later").rng(), 10_000),
+        false => 0,
+    }
+}
+
 /// A setting of each kind that changes after a round, with its later value.
 const CHANGES: [(&str, &str, &str); 7] = [
     ("invincible", "penalty", "1"),

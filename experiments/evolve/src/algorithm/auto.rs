@@ -2,11 +2,11 @@
 //! row of the rule.
 
 use evoxo_common::{
-    settings::{Follows, OPEN},
+    settings::{Follows, OPEN, Values},
     text::counted,
 };
 
-use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong};
+use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong, cma};
 use crate::genome::{Genome, Part, Type};
 
 /// Stands in a file for the algorithm that [`Situation::follows`] chooses. It searches nothing: the settings of a run name an
@@ -41,6 +41,9 @@ const MIXED_PAIRS: u64 = 20;
 /// Free genes from which `cma-es` has the covariance "limited": time and memory of a full matrix grow with their square.
 const LIMITED_GENES: usize = 300;
 
+/// Free genes up to which `cma-es` has a model of the objective: the time to fit it grows with the sixth power of their number.
+const MODEL_GENES: usize = 20;
+
 /// What the choice depends on. Workers and longer searches never see it, because a run's configuration names the algorithm.
 pub struct Situation<'a> {
     /// The genome, which is [valid](Genome::valid).
@@ -55,6 +58,8 @@ pub struct Situation<'a> {
     pub has_window: bool,
     /// The evaluations of the whole search.
     pub evaluations: u64,
+    /// The settings of all algorithms.
+    pub own: &'a Values,
 }
 
 impl Situation<'_> {
@@ -67,6 +72,10 @@ impl Situation<'_> {
         if algorithm == CMA_ES && genes >= LIMITED_GENES {
             let why = format!("there are {genes} genes");
             follows.push(Follows { setting: "covariance", value: "limited", why });
+        }
+        if algorithm == CMA_ES && genes <= MODEL_GENES && !self.is_noisy && cma::has_full_matrix(self.own) {
+            let why = format!("there are {genes} genes, and values have no noise");
+            follows.push(Follows { setting: "model", value: "quadratic", why });
         }
         (algorithm, follows)
     }

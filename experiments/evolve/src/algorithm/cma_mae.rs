@@ -119,7 +119,7 @@ impl Listed for CmaMae {
     const DOC: &'static str = "CMA-MAE, as map-elites for genes that are numbers: several CMA-ES fill the map";
     const PARTS: &'static [Part] = &[
         STRATEGY,
-        Part { except: &["restarts"], ..Part::of(&cma::OWN) },
+        Part { except: &["restarts", "model"], ..Part::of(&cma::OWN) },
         Part { except: &["iso", "line"], ..Part::of(&map_elites::OWN) },
         Part::of(&OWN),
     ];

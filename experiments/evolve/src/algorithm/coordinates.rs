@@ -124,6 +124,24 @@ impl Coordinates {
         point.iter().zip(self.starts()).enumerate().filter_map(image).collect()
     }
 
+    /// The coordinates of a candidate without the bend near the bounds: a quadratic function of genes is one of these, too.
+    pub(super) fn straight(&self, candidate: &Candidate) -> Vec<f64> {
+        self.places(candidate, &|gene, low, high| gene / (high - low))
+    }
+
+    /// The point whose candidate is nearest to these coordinates without the bend.
+    pub(super) fn bent(&self, straight: &[f64]) -> Vec<f64> {
+        let each = |(length, low, high, is_whole): (usize, f64, f64, bool)| {
+            std::iter::repeat_n((low / (high - low), is_whole), length)
+        };
+        let bend = |(place, (start, is_whole)): (&f64, (f64, bool))| match place - start {
+            share if !self.bounded || (MARGIN..=1.0 - MARGIN).contains(&share) => *place,
+            share if is_whole => start + share.clamp(0.0, 1.0),
+            share => start + unfold(share.clamp(0.0, 1.0)),
+        };
+        straight.iter().zip(self.free().flat_map(each)).map(bend).collect()
+    }
+
     /// The largest distance between bounds.
     pub(super) fn widest(&self) -> f64 {
         self.free().fold(0.0, |widest, (_, low, high, _)| (high - low).max(widest))
@@ -135,6 +153,11 @@ impl Coordinates {
             share if self.bounded && !(MARGIN..=1.0 - MARGIN).contains(&share) => low / (high - low) + unfold(share),
             _ => gene / (high - low),
         };
+        self.places(candidate, &place)
+    }
+
+    /// The coordinates of a candidate, where `place` gives that of a real gene with these bounds.
+    fn places(&self, candidate: &Candidate, place: &dyn Fn(f64, f64, f64) -> f64) -> Vec<f64> {
         let of_part = |(part, genes): (&Place, &Genes)| match (part, genes) {
             (Place::Real(_, low, high), Genes::Real(genes)) => {
                 genes.iter().map(|gene| place(*gene, *low, *high)).collect()
@@ -262,6 +285,12 @@ mod tests {
             let Genes::Real(genes) = &again.parts[0] else { unreachable!("the part is real") };
             assert!(genes.iter().zip(&reals).all(|(one, two)| (one - two).abs() < 1e-14), "{genes:?}");
             assert_eq!(again.parts[1..], candidate.parts[1..]);
+            let (straight, point) = (coordinates.straight(&candidate), coordinates.of_candidate(&candidate));
+            assert_eq!(coordinates.bent(&straight), point);
+            let far =
+                coordinates.candidate(&coordinates.bent(&straight.iter().map(|place| place + 5.0).collect::<Vec<_>>()));
+            let ends = [Genes::Integer(vec![9; 3]), Genes::Bits(vec![true; 2]), Genes::Integer(vec![7])];
+            assert!(!bounded || far.parts == [vec![Genes::Real(vec![6.0; 6])], ends.to_vec()].concat(), "{far:?}");
         }
     }
 

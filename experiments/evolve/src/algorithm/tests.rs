@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 18] = [
+const ALL: [(&str, &str, usize, Make); 19] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -100,6 +100,13 @@ const ALL: [(&str, &str, usize, Make); 18] = [
     }),
     ("limited-cma", "rosenbrock", 5, |search, state| {
         let settings = CmaSettings { covariance: CmaCovariance::Limited, ..CmaSettings::default() };
+        Ok(match state {
+            None => Box::new(Cma::start(&settings, search)?),
+            Some(state) => Box::new(Cma::restore(&settings, search, state)?),
+        })
+    }),
+    ("modelled-cma", "rosenbrock", 4, |search, state| {
+        let settings = CmaSettings { model: true, ..CmaSettings::default() };
         Ok(match state {
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),

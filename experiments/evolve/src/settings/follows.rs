@@ -23,6 +23,7 @@ impl Settings {
             is_noisy: self.is_noisy(),
             has_window: self.window > 0,
             evaluations: self.evaluations,
+            own: &self.own,
         };
         let (algorithm, mut follows) =
             if self.algorithm == AUTO { situation.follows() } else { (self.algorithm, Vec::new()) };
@@ -115,8 +116,15 @@ mod tests {
         let notices = |settings: &str| chosen(settings).1;
         assert_eq!(
             notices("evaluations = 2000"),
-            "arm \"main\": algorithm = \"cma-es\", because genes are real numbers, and there are 2000 evaluations for 10 genes"
+            "arm \"main\": algorithm = \"cma-es\", because genes are real numbers, and there are 2000 evaluations for 10 genes\n\
+             arm \"main\": model = \"quadratic\", because there are 10 genes, and values have no noise"
         );
+        assert_eq!(notices("evaluations = 2000\nmodel = \"none\"").lines().count(), 1);
+        assert!(!notices("length = 21").contains("model"));
+        for other in ["covariance = \"separable\"", "noise = \"yes\""] {
+            let (algorithm, notices) = chosen(&genome(&[("real", 10)], other));
+            assert!(algorithm == "cma-es" && !notices.contains("model"), "{notices}");
+        }
         assert_eq!(
             notices("problem = \"noisy-sphere\"\nalgorithm = \"auto\""),
             "arm \"main\": algorithm = \"cma-es\", because genes are real numbers, and values have noise"
@@ -146,7 +154,11 @@ mod tests {
         ] {
             let file =
                 |more: &str| parse(&format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}\n{more}"));
-            let (open, named) = (file(""), file(&format!("algorithm = \"{name}\"\n")));
+            let named = match name {
+                "cma-es" if !settings.contains("noisy") => "cma-es\"\nmodel = \"quadratic",
+                other => other,
+            };
+            let (open, named) = (file(""), file(&format!("algorithm = \"{named}\"\n")));
             assert_eq!((open.hash(), &open), (named.hash(), &file("algorithm = \"auto\"\n")), "{settings}");
             assert_eq!(digest(&run(&open)), digest(&run(&named)), "{settings}");
         }

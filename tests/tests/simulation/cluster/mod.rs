@@ -210,7 +210,7 @@ impl Cluster {
             }
         }
         for run in 0..cluster.runs.len() {
-            let ms = cluster.draw_ms(300);
+            let ms = cluster.draw_ms(300) + draw::later_ms(run, &cluster.runs[run].1);
             cluster.plan(ms, SimEvent::Submit(run));
         }
         for _ in 0..faults.crashes {

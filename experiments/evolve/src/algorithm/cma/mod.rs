@@ -7,6 +7,7 @@
 mod covariance;
 mod eigen;
 mod margin;
+mod model;
 mod restart;
 mod saved;
 mod stop;
@@ -28,6 +29,7 @@ use crate::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
 };
+use model::Model;
 use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
 use strategy::{Distribution, Sample, Strategy};
@@ -76,6 +78,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How CMA-ES makes the candidates of a generation.
+    enum ModelName {
+        /// they are drawn at random
+        None = "none",
+        /// a quadratic model of the objective makes one, and chooses the others among four times as many random ones
+        Quadratic = "quadratic",
+    }
+}
+
 settings! {
     /// CMA-ES.
     pub(super) struct Own, names OwnName, schema OWN {
@@ -83,6 +95,8 @@ settings! {
         covariance: CovarianceName = choice("full"),
         /// What happens when a run has converged.
         restarts: RestartsName = choice("bipop"),
+        /// How the candidates of a generation are made. A model saves evaluations, and is for up to 40 genes.
+        model: ModelName = addition choice("none"),
     }
 }
 
@@ -95,6 +109,11 @@ impl Own {
             CovarianceName::Limited => Covariance::Limited,
         }
     }
+}
+
+/// Whether a file has the full matrix.
+pub(super) fn has_full_matrix(own: &Values) -> bool {
+    Own::of(own).form() == Covariance::Full
 }
 
 /// Where the mean of the first run starts. Later runs start at random points.
@@ -123,6 +142,8 @@ pub struct Settings {
     pub active: bool,
     /// What follows when a run is over; BIPOP by default.
     pub restarts: Restarts,
+    /// Whether a quadratic model of the objective helps to make candidates; it needs the full matrix of up to 40 genes.
+    pub model: bool,
     /// A run is over when the objectives of many generations differ by less than this, 0 or more. The default is 1e-11, as in
     /// pycma.
     pub tolerance: f64,
@@ -137,6 +158,7 @@ impl Default for Settings {
             covariance: Covariance::Full,
             active: true,
             restarts: Restarts::Bipop,
+            model: false,
             tolerance: 1e-11,
         }
     }
@@ -155,6 +177,14 @@ impl Settings {
                  \"limited\""
             );
             return Err(Wrong::new("covariance", sentence));
+        }
+        if self.model && self.covariance != Covariance::Full {
+            return Err(Wrong::new("model", "a model needs covariance = \"full\": set it, or model = \"none\""));
+        }
+        if self.model && genes > model::GENES_MAX {
+            let most = model::GENES_MAX;
+            let sentence = format!("a model is for at most {most} genes, and there are {genes}: set model = \"none\"");
+            return Err(Wrong::new("model", sentence));
         }
         if let Some(population) = self.population {
             within("population", "the population", population, 4..=100_000)?;
@@ -190,7 +220,8 @@ impl Settings {
             }
         };
         let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
-        let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64;
+        let points = if self.model { model::points_max(genome.free_genes()) as u64 * (n + 1) } else { 0 };
+        let numbers = matrices + 6 * n + 2 * HISTORY_MAX as u64 + points;
         Most {
             candidates: (lambda << doublings).min(evaluations),
             batches: evaluations.div_ceil(lambda),
@@ -218,6 +249,7 @@ struct Run {
     strategy: Strategy,
     distribution: Distribution,
     history: History,
+    model: Option<Model>,
 }
 
 impl Listed for Cma {
@@ -239,6 +271,7 @@ impl Listed for Cma {
                 RestartsName::Ipop => Restarts::Ipop,
                 RestartsName::Bipop => Restarts::Bipop,
             },
+            model: own.model == ModelName::Quadratic,
             ..usual
         }
     }
@@ -267,11 +300,16 @@ impl Listed for Cma {
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
         let first = fresh.settings.lambda(&fresh.search.genome);
-        let (births, run) = saved::read(state, first, fresh.has_whole(), &|schedule| fresh.strategy(schedule))?;
+        let has = (fresh.has_whole(), settings.model);
+        let (births, run) = saved::read(state, first, has, &|schedule| fresh.strategy(schedule))?;
         fresh.search.check_births(births)?;
-        let Some((schedule, distribution, history)) = run else { return Ok(Self { births, run: None, ..fresh }) };
+        let Some((schedule, distribution, history, model)) = run else {
+            return Ok(Self { births, run: None, ..fresh });
+        };
         let strategy = fresh.strategy(&schedule);
-        Ok(Self { births, run: Some(Run { schedule, strategy, distribution, history }), ..fresh })
+        let mut run = Run { schedule, strategy, distribution, history, model };
+        fresh.fit(&mut run);
+        Ok(Self { births, run: Some(run), ..fresh })
     }
 }
 
@@ -304,7 +342,8 @@ impl Cma {
         if self.has_whole() {
             distribution.stretched = vec![1.0; strategy.n];
         }
-        Run { schedule, strategy, distribution, history: History::default() }
+        let model = (self.settings.model && schedule.run == 0).then(Model::default);
+        Run { schedule, strategy, distribution, history: History::default(), model }
     }
 
     /// Starts a new run with the first population and step at this candidate.
@@ -323,14 +362,14 @@ impl Cma {
     pub(super) fn follow(&mut self, compare: &dyn Fn(usize, usize) -> Ordering) -> bool {
         let mut run = self.run.take().expect("the search has not ended");
         let ranking = Ranking::of(run.schedule.lambda, compare);
-        let goes_on = self.learn(&mut run, &ranking) && !self.over(&run, &[]);
+        let samples = self.samples(&run, 0..run.schedule.lambda);
+        let goes_on = self.learn(&mut run, &samples, &ranking) && !self.over(&run, &[]);
         self.run = Some(run);
         goes_on
     }
 
     /// Updates the distribution with a whole generation. False if the result is no longer a distribution.
-    fn learn(&mut self, run: &mut Run, ranking: &Ranking) -> bool {
-        let samples = self.samples(run, 0..ranking.order.len());
+    fn learn(&mut self, run: &mut Run, samples: &[Sample], ranking: &Ranking) -> bool {
         self.births += samples.len() as u64;
         let ranked: Vec<&Sample> = ranking.order.iter().map(|index| &samples[*index]).collect();
         let ahead = if run.distribution.shift.is_empty() { 0.0 } else { ranking.ahead };
@@ -345,10 +384,24 @@ impl Cma {
         learnt && run.strategy.decompose(&mut run.distribution)
     }
 
+    /// Fits the model of a run, if it has one, to its distribution.
+    fn fit(&self, run: &mut Run) {
+        if let Some(model) = &mut run.model {
+            model.fit(&run.strategy, &run.distribution, |straight| self.coordinates.bent(straight));
+        }
+    }
+
     /// These candidates of the next generation, as drawn. If there is a pair, it comes first.
     fn samples(&self, run: &Run, range: Range<usize>) -> Vec<Sample> {
-        let Run { strategy, distribution, .. } = run;
+        let Run { schedule, strategy, distribution, model, .. } = run;
         let birth = |index: usize| self.search.birth(self.births + index as u64);
+        let draw = |index: usize, count: usize| {
+            let rng = &mut birth(index);
+            (0..count).map(|_| strategy.sample(distribution, rng)).collect()
+        };
+        if let Some(chosen) = model.as_ref().and_then(|model| model.chosen(schedule.lambda, draw)) {
+            return chosen[range].to_vec();
+        }
         let pair = if range.start < 2 { strategy.pair(distribution, &mut birth(0)) } else { None };
         let sample = |index: usize| match &pair {
             Some(pair) if index < 2 => pair[index].clone(),
@@ -359,7 +412,7 @@ impl Cma {
 
     /// Whether a run is over, because of its distribution or because it has used its evaluations.
     fn over(&self, run: &Run, objectives: &[f64]) -> bool {
-        let Run { schedule, strategy, distribution, history } = run;
+        let Run { schedule, strategy, distribution, history, .. } = run;
         let (n, lambda) = (strategy.n as f64, strategy.lambda as f64);
         // pycma's limit on the generations of a run.
         let long = 100.0 + (150.0 * (n + 3.0) * (n + 3.0) / lambda.sqrt()).floor();
@@ -426,8 +479,16 @@ impl Algorithm for Cma {
         };
         let objectives: Vec<f64> = ranking.order.iter().map(objective).collect();
         run.history.push(&objectives);
-        let sound = self.learn(&mut run, &ranking);
+        let samples = self.samples(&run, 0..size);
+        if let Some(model) = &mut run.model {
+            for (index, sample) in samples.iter().enumerate() {
+                let candidate = self.coordinates.candidate(&run.distribution.point(&sample.step));
+                model.add(self.coordinates.straight(&candidate), objective(&index));
+            }
+        }
+        let sound = self.learn(&mut run, &samples, &ranking);
         if sound && !self.over(&run, &objectives) {
+            self.fit(&mut run);
             self.run = Some(run);
         } else if self.settings.restarts != Restarts::None {
             let first = (self.settings.lambda(&self.search.genome), self.settings.sigma);
@@ -446,7 +507,7 @@ impl Algorithm for Cma {
     }
 
     fn save(&self) -> Vec<u8> {
-        let run = self.run.as_ref().map(|run| (&run.schedule, &run.distribution, &run.history));
+        let run = self.run.as_ref().map(|run| (&run.schedule, &run.distribution, &run.history, run.model.as_ref()));
         saved::write(self.births, run, self.settings.covariance)
     }
 }

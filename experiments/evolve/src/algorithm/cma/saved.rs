@@ -4,6 +4,7 @@ use prost::Message as _;
 
 use super::{
     covariance::Covariance,
+    model::{Model, points_max},
     restart::{DOUBLINGS_MAX, Schedule},
     stop::{HISTORY_MAX, History},
     strategy::{Directions, Distribution, Strategy, directions_max},
@@ -11,11 +12,15 @@ use super::{
 use crate::messages::{CmaDirections, CmaRun, CmaState};
 
 /// The run in a saved state.
-type Saved = (Schedule, Distribution, History);
+type Saved = (Schedule, Distribution, History, Option<Model>);
 
 /// The state after `births` evaluations. `run` is `None` if the search has ended.
-pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History)>, form: Covariance) -> Vec<u8> {
-    let Some((schedule, distribution, history)) = run else {
+pub(super) fn write(
+    births: u64,
+    run: Option<(&Schedule, &Distribution, &History, Option<&Model>)>,
+    form: Covariance,
+) -> Vec<u8> {
+    let Some((schedule, distribution, history, model)) = run else {
         return CmaState { births, ended: true, ..Default::default() }.encode_to_vec();
     };
     let n = distribution.mean.len();
@@ -44,6 +49,11 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
         shift: distribution.shift.clone(),
         trend: distribution.trend,
         stretched: distribution.stretched.clone(),
+        points: model
+            .iter()
+            .flat_map(|model| model.points())
+            .flat_map(|(point, value)| [point, &[value]].concat())
+            .collect(),
         directions: (form == Covariance::Limited).then(|| {
             let Directions { most, stretches, since, sigma, variances, along } = distribution.directions.clone();
             CmaDirections { most: most as u64, stretches, since, sigma, variances, along }
@@ -53,11 +63,12 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
 }
 
 /// The births and the run in a saved state, or a sentence that says what is wrong with the state. `strategy` makes the
-/// strategy for a schedule; `first` is the population of the first run; `whole` says whether there are whole genes.
+/// strategy for a schedule; `first` is the population of the first run; `whole` says whether there are whole genes, and `modelled` whether
+/// there is a model.
 pub(super) fn read(
     state: &[u8],
     first: usize,
-    whole: bool,
+    (whole, modelled): (bool, bool),
     strategy: &dyn Fn(&Schedule) -> Strategy,
 ) -> Result<(u64, Option<Saved>), String> {
     let state = CmaState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
@@ -75,8 +86,21 @@ pub(super) fn read(
     let (n, diagonal) = (strategy.n, strategy.has_diagonal());
     let triangle = if diagonal { n } else { n * (n + 1) / 2 };
     let directions = directions(state.directions.as_ref(), &strategy, state.generation)?;
-    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, shift, trend, stretched, .. } =
-        state;
+    let CmaState {
+        mean,
+        path_sigma,
+        path,
+        covariance,
+        axes,
+        scales,
+        best,
+        median,
+        shift,
+        trend,
+        stretched,
+        points,
+        ..
+    } = state;
     let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
     if lengths != [n, n, n, triangle, strategy.axes() + n * directions.stretches.len(), n] {
         return Err(format!("the state does not have {n} coordinates"));
@@ -97,6 +121,11 @@ pub(super) fn read(
     {
         return Err("the state's whole genes make no sense".into());
     }
+    let fits = points.len().is_multiple_of(n + 1) && points.len() / (n + 1) <= points_max(n);
+    if !(fits && points.iter().all(|number| number.is_finite()) && (modelled || points.is_empty())) {
+        return Err("the state's points make no sense".into());
+    }
+    let model = modelled.then(|| Model::of(points.chunks_exact(n + 1).map(|one| (one[..n].to_vec(), one[n]))));
     let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);
     if !finite || !positive || state.decomposed > state.generation || state.generation > births {
         return Err("the state's distribution makes no sense".into());
@@ -118,7 +147,7 @@ pub(super) fn read(
         directions,
         stretched,
     };
-    Ok((births, Some((schedule, distribution, History { best, median }))))
+    Ok((births, Some((schedule, distribution, History { best, median }, model))))
 }
 
 /// The directions of a limited matrix; empty for other forms.

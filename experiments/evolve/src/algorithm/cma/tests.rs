@@ -44,6 +44,66 @@ fn convex_functions_take_the_expected_evaluations() {
     assert!(took.iter().zip(limits).all(|((births, least), limit)| *births < limit && *least < 1e-10), "{took:?}");
 }
 
+/// A model of a quadratic function is exact as soon as there are enough points for all its numbers, 66 with ten genes. Where the
+/// function is not quadratic, the model saves evaluations, too.
+#[test]
+fn a_model_saves_evaluations() {
+    let modelled = || Settings { model: true, ..plain() };
+    let names = ["sphere", "ellipsoid", "rosenbrock", "rastrigin"];
+    let took = names.map(|name| until(name, 10, &modelled(), if name == "rastrigin" { 60.0 } else { 1e-8 }, 10_000));
+    insta::assert_snapshot!(format!("{took:?}"));
+    let limits = [100, 130, 4000, 1000];
+    assert!(took.iter().zip(limits).all(|((births, _), limit)| *births < limit), "{took:?}");
+}
+
+/// Later runs look elsewhere: with a model, they find the same optimum again more often.
+#[test]
+fn only_the_first_run_has_a_model() {
+    let problem = problem::find("rastrigin").unwrap();
+    let mut cma = Cma::start(&Settings { model: true, ..Settings::default() }, search(problem, 2, 3000)).unwrap();
+    let mut runs = 0;
+    while cma.size() > 0 {
+        let run = cma.run.as_ref().unwrap();
+        assert_eq!(run.model.is_some(), run.schedule.run == 0);
+        runs = run.schedule.run;
+        let evaluations = evaluate(&cma, problem);
+        cma.tell(&evaluations);
+    }
+    assert!(runs > 0, "the search restarts");
+}
+
+/// Also with whole genes, and with an optimum on the bounds or beyond bounds that only say where the search begins.
+#[test]
+fn a_model_keeps_to_the_genome() {
+    let [mixed, corner, far] =
+        [(Some(3), true, 2.0), (None, true, 250.0), (None, false, 250.0)].map(|(whole, bounded, optimum)| {
+            let part = |length, of| Part { name: "x".into(), length, of };
+            let parts = [(6 - whole.unwrap_or(0), Type::Real { low: -5.0, high: 5.0 })].into_iter();
+            let parts = parts.chain(whole.map(|length| (length, Type::Integer { low: -5, high: 5 })));
+            let genome = Genome { parts: parts.map(|(length, of)| part(length, of)).collect(), bounded };
+            let search = Search { genome, evaluations: 400, start: Vec::new(), stream: Stream::root(1) };
+            let mut cma = Cma::start(&Settings { model: true, ..plain() }, search).unwrap();
+            let mut least = f64::INFINITY;
+            while cma.size() > 0 {
+                let genes = |genes: &Genes| match genes {
+                    Genes::Real(genes) => genes.clone(),
+                    Genes::Integer(genes) => genes.iter().map(|gene| *gene as f64).collect(),
+                    other => unreachable!("{other:?}"),
+                };
+                let value = |candidate: &Candidate| {
+                    assert_eq!(cma.search.genome.check(candidate), Ok(()));
+                    candidate.parts.iter().flat_map(genes).map(|gene| (gene - optimum) * (gene - optimum)).sum::<f64>()
+                };
+                let values: Vec<f64> = cma.ask(0..cma.size()).iter().map(value).collect();
+                least = values.iter().fold(least, |least, value| least.min(*value));
+                let told = |value| Evaluation { objectives: vec![value], ..Evaluation::default() };
+                cma.tell(&values.into_iter().map(told).collect::<Vec<_>>());
+            }
+            least
+        });
+    assert!(mixed < 1e-8 && corner == 6.0 * 245.0 * 245.0 && far < 1e-6, "{mixed} {corner} {far}");
+}
+
 /// With 300 genes and 10,000 evaluations, pycma 4.5 ends on the sphere at 0.003, and a step size controlled by a path ends at
 /// 1.26.
 #[test]
@@ -247,8 +307,9 @@ fn constraints_are_satisfied() {
 #[test]
 fn the_size_of_states_is_bounded() {
     let problem = problem::find("rosenbrock").unwrap();
-    for covariance in [Covariance::Full, Covariance::Separable, Covariance::Limited] {
-        let settings = Settings { covariance, ..Settings::default() };
+    let forms = [Covariance::Full, Covariance::Separable, Covariance::Limited].map(|covariance| (covariance, false));
+    for (covariance, model) in forms.into_iter().chain([(Covariance::Full, true)]) {
+        let settings = Settings { covariance, model, ..Settings::default() };
         let mut cma = Cma::start(&settings, search(problem, 8, 40_000)).unwrap();
         let most = settings.most(&cma.search.genome, 40_000);
         while cma.size() > 0 {
@@ -265,10 +326,13 @@ fn invalid_settings_are_rejected_with_a_reason() {
         Settings { population: Some(3), ..plain() },
         Settings { sigma: 0.0, ..plain() },
         Settings { tolerance: -1.0, ..plain() },
+        Settings { model: true, covariance: Covariance::Limited, ..plain() },
     ];
     let genome = search(problem::find("sphere").unwrap(), 3, 100).genome;
     let sentence = |settings: &Settings| settings.check(&genome).unwrap_err().sentence;
     let mut sentences: Vec<String> = wrong.iter().map(sentence).collect();
+    let long = search(problem::find("sphere").unwrap(), 41, 100).genome;
+    sentences.push(Settings { model: true, ..plain() }.check(&long).unwrap_err().sentence);
     let trip = search(problem::find("tsp").unwrap(), 10, 100);
     sentences.push(Cma::start(&plain(), trip).unwrap_err());
     insta::assert_snapshot!(sentences.join("\n"));

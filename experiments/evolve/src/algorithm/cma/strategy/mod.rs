@@ -202,7 +202,11 @@ impl Strategy {
 
     /// Draws a candidate.
     pub(super) fn sample(&self, distribution: &Distribution, rng: &mut Generator) -> Sample {
-        let normal = self.normal(rng);
+        self.sample_of(distribution, self.normal(rng))
+    }
+
+    /// The candidate with these normal numbers.
+    pub(super) fn sample_of(&self, distribution: &Distribution, normal: Vec<f64>) -> Sample {
         if self.covariance == Covariance::Limited {
             return Sample { step: limited::step(distribution, &normal), normal };
         }
@@ -232,6 +236,16 @@ impl Strategy {
             Sample { normal: times(&normal), step: times(shift) }
         };
         factor.is_finite().then(|| [sample(1.0), sample(-1.0)])
+    }
+
+    /// The normal numbers of the candidate at this point, if the full matrix is learnt.
+    pub(super) fn normal_of(&self, distribution: &Distribution, point: &[f64]) -> Vec<f64> {
+        let Distribution { mean, sigma, scales, axes, .. } = distribution;
+        let step = |(index, place): (usize, &f64)| (place - mean[index]) / (sigma * distribution.stretch(index));
+        let step: Vec<f64> = point.iter().enumerate().map(step).collect();
+        let along =
+            |(axis, scale): (&[f64], &f64)| axis.iter().zip(&step).map(|(axis, step)| axis * step).sum::<f64>() / scale;
+        axes.chunks_exact(self.n).zip(scales).map(along).collect()
     }
 
     /// Independent normal numbers, one for each coordinate.
