@@ -1,4 +1,4 @@
-//! Who computes.
+//! The workers, connected or not.
 
 use super::{
     absent::{Leaving, Lost, RefusalLines},
@@ -8,8 +8,7 @@ use super::{
     standing::Standings,
 };
 
-/// The workers: those connected, those that were lost, and what is known about both. It does not know what they compute,
-/// except by number.
+/// The workers: those connected, those that were lost, and what is known about both. It holds no runs and no tasks.
 #[derive(Default)]
 pub(super) struct Fleet {
     pub(super) sessions: Sessions,

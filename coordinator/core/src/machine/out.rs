@@ -1,5 +1,5 @@
-//! What the handlers of an event say: effects for the shell, facts for each other, counts for the metrics, and writes whose
-//! outcome the store will report.
+//! The output of handlers: effects for the shell, facts for other handlers, counts for the metrics, and writes whose outcome
+//! the store will report.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     write::Write,
 };
 
-/// What handlers say. They do not read it, with two exceptions: the writes that are pending, and the counters for metrics.
+/// The output of handlers. They read only two parts of it: the pending writes and, for metrics, the counters.
 #[derive(Default)]
 pub(super) struct Out {
     pub(super) effects: Effects,

@@ -29,12 +29,12 @@ use crate::{
 
 /// The reply to a request that is not rejected.
 enum Reply {
-    /// It follows once something is written or read.
+    /// The response follows once something is written or read.
     Later,
     Now(Response),
     /// The run as it is.
     Run(RunId),
-    /// The same, for a submission that changes nothing.
+    /// The run as it is, for a submission that changes nothing.
     Submitted(RunId),
 }
 
@@ -74,7 +74,7 @@ impl Coordinator {
         self.out.effects.respond(id, response);
     }
 
-    /// Carries out a request, or writes or reads first what it needs.
+    /// Carries out a request, or requests the write or read that must come first.
     fn carry_out(&mut self, id: RequestId, request: Request) -> Result<Reply, Rejection> {
         let Self { at, work, fleet, out, .. } = self;
         let response = match request {

@@ -11,16 +11,10 @@ use super::{
     runs::RunId,
     sessions::Sessions,
     work::Work,
-    writes::{Pending, Writes},
+    writes::Pending,
 };
 
 impl Work {
-    /// What rules and questions may read.
-    pub(super) fn look<'a>(&'a self, at: &'a Moment, sessions: &'a Sessions, writes: &'a Writes) -> Look<'a> {
-        let Self { runs, tasks, .. } = self;
-        Look { now: at.now, settings: &at.settings, runs, tasks, sessions, writes }
-    }
-
     /// Adds a run.
     pub(super) fn add_run(&mut self, now: Millis, run: Run) -> RunId {
         let id = self.runs.add(run);

@@ -1,4 +1,4 @@
-//! What is computed.
+//! The runs and their tasks.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 pub(super) type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 
 /// The runs and their tasks, and what decides about them: whose turn it is, what memory there is, and whose outputs count.
-/// It does not know which workers there are.
+/// It holds no sessions of workers.
 pub(super) struct Work {
     pub(super) runs: Runs,
     pub(super) tasks: Tasks,

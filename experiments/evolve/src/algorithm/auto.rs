@@ -31,12 +31,12 @@ pub const AUTO: &AlgorithmKind = &AlgorithmKind {
     steady: None,
 };
 
-/// Evaluations for each gene from which `ga` is the choice for whole numbers alone.
+/// Evaluations for each gene from which `ga` is the choice for whole numbers alone, if `cma-es` would have no model.
 const WHOLE_EACH: u64 = 1000;
 /// Evaluations for each pair of genes from which `l-shade` is the choice for real numbers, and for real and whole numbers together.
 /// With so many, local optima matter more than dependencies between genes, which `cma-es` has learnt long before.
 const REAL_PAIRS: u64 = 200;
-const MIXED_PAIRS: u64 = 20;
+const MIXED_PAIRS: u64 = 50;
 
 /// Free genes from which `cma-es` has the covariance "limited": time and memory of a full matrix grow with their square.
 const LIMITED_GENES: usize = 300;
@@ -73,11 +73,17 @@ impl Situation<'_> {
             let why = format!("there are {genes} genes");
             follows.push(Follows { setting: "covariance", value: "limited", why });
         }
-        if algorithm == CMA_ES && genes <= MODEL_GENES && !self.is_noisy && cma::has_full_matrix(self.own) {
-            let why = format!("there are {genes} genes, and values have no noise");
+        if algorithm == CMA_ES && self.can_have_model() {
+            let why = format!("there are {}, none of them a bit, and values have no noise", counted(genes, "gene"));
             follows.push(Follows { setting: "model", value: "quadratic", why });
         }
         (algorithm, follows)
+    }
+
+    /// Whether a model helps `cma-es`. With bits it does not.
+    fn can_have_model(&self) -> bool {
+        let has_bits = self.genome.parts.iter().any(|part| part.fixed().is_none() && matches!(part.of, Type::Bits));
+        self.genome.free_genes() <= MODEL_GENES && !has_bits && !self.is_noisy && cma::has_full_matrix(self.own)
     }
 
     /// The algorithm that fits best, and why: the first row that applies.
@@ -109,7 +115,7 @@ impl Situation<'_> {
             }
             () if !has_reals && !has_wholes => (GA, "all genes are bits".into()),
             () if self.is_noisy => (CMA_ES, format!("genes are {numbers}, and values have noise")),
-            () if !has_reals && self.evaluations / genes as u64 >= WHOLE_EACH => {
+            () if !has_reals && self.evaluations / genes as u64 >= WHOLE_EACH && !self.can_have_model() => {
                 (GA, format!("genes are {numbers}, and {budget}"))
             }
             () if has_reals && !has_bits && self.evaluations >= pairs.saturating_mul(needed) => {

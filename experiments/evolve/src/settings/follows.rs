@@ -90,10 +90,12 @@ mod tests {
             ("l-shade", &[real], "evaluations = 1000000000"),
             ("cma-es", &[("real", 1)], "evaluations = 199"),
             ("l-shade", &[("real", 1)], "evaluations = 200"),
-            ("cma-es", &[("real", 5), ("integer", 5)], "evaluations = 1999"),
-            ("l-shade", &[("real", 5), ("integer", 5)], "evaluations = 2000"),
-            ("cma-es", &[whole], "evaluations = 9999"),
-            ("ga", &[whole], "evaluations = 10000"),
+            ("cma-es", &[("real", 5), ("integer", 5)], "evaluations = 4999"),
+            ("l-shade", &[("real", 5), ("integer", 5)], "evaluations = 5000"),
+            ("cma-es", &[whole], "evaluations = 10000"),
+            ("cma-es", &[("integer", 21)], "evaluations = 20999"),
+            ("ga", &[("integer", 21)], "evaluations = 21000"),
+            ("ga", &[whole], "evaluations = 10000\ncovariance = \"separable\""),
             ("ga", &[whole, bits], "evaluations = 20000"),
             ("cma-es", &[real, bits], "evaluations = 1000000000"),
             ("cma-es", &[("real", 1000)], "constraints = 3\nevaluations = 1000000"),
@@ -117,7 +119,8 @@ mod tests {
         assert_eq!(
             notices("evaluations = 2000"),
             "arm \"main\": algorithm = \"cma-es\", because genes are real numbers, and there are 2000 evaluations for 10 genes\n\
-             arm \"main\": model = \"quadratic\", because there are 10 genes, and values have no noise"
+             arm \"main\": model = \"quadratic\", because there are 10 genes, none of them a bit, and values have no \
+             noise"
         );
         assert_eq!(notices("evaluations = 2000\nmodel = \"none\"").lines().count(), 1);
         assert!(!notices("length = 21").contains("model"));
@@ -125,6 +128,7 @@ mod tests {
             let (algorithm, notices) = chosen(&genome(&[("real", 10)], other));
             assert!(algorithm == "cma-es" && !notices.contains("model"), "{notices}");
         }
+        assert!(!chosen(&genome(&[("real", 5), ("bits", 5)], "")).1.contains("model"));
         assert_eq!(
             notices("problem = \"noisy-sphere\"\nalgorithm = \"auto\""),
             "arm \"main\": algorithm = \"cma-es\", because genes are real numbers, and values have noise"

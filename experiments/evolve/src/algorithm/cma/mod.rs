@@ -95,7 +95,7 @@ settings! {
         covariance: CovarianceName = choice("full"),
         /// What happens when a run has converged.
         restarts: RestartsName = choice("bipop"),
-        /// How the candidates of a generation are made. A model saves evaluations, and is for up to 40 genes.
+        /// How the candidates of a generation are made. A model saves evaluations; there may be up to 40 genes.
         model: ModelName = addition choice("none"),
     }
 }
@@ -179,7 +179,8 @@ impl Settings {
             return Err(Wrong::new("covariance", sentence));
         }
         if self.model && self.covariance != Covariance::Full {
-            return Err(Wrong::new("model", "a model needs covariance = \"full\": set it, or model = \"none\""));
+            let sentence = "model = \"quadratic\" needs covariance = \"full\": set that, or set model = \"none\"";
+            return Err(Wrong::new("model", sentence));
         }
         if self.model && genes > model::GENES_MAX {
             let most = model::GENES_MAX;
@@ -187,7 +188,8 @@ impl Settings {
             return Err(Wrong::new("model", sentence));
         }
         if let Some(population) = self.population {
-            within("population", "the population", population, 4..=100_000)?;
+            let most = if self.model { model::POPULATION_MAX } else { 100_000 };
+            within("population", "the population", population, 4..=most)?;
         }
         if !(self.sigma > 0.0 && self.sigma <= 10.0) {
             let sentence = format!("the first step size is {:?}, but it must be above 0 and at most 10", self.sigma);
@@ -384,10 +386,16 @@ impl Cma {
         learnt && run.strategy.decompose(&mut run.distribution)
     }
 
+    /// The coordinates of the candidate at a point, without their bend near the bounds.
+    fn straight(&self, point: &[f64]) -> Vec<f64> {
+        self.coordinates.straight(&self.coordinates.candidate(point))
+    }
+
     /// Fits the model of a run, if it has one, to its distribution.
     fn fit(&self, run: &mut Run) {
         if let Some(model) = &mut run.model {
-            model.fit(&run.strategy, &run.distribution, |straight| self.coordinates.bent(straight));
+            let (straight, bent) = (|point: &[f64]| self.straight(point), |place: &[f64]| self.coordinates.bent(place));
+            model.fit(&run.strategy, &run.distribution, straight, bent);
         }
     }
 
@@ -399,7 +407,9 @@ impl Cma {
             let rng = &mut birth(index);
             (0..count).map(|_| strategy.sample(distribution, rng)).collect()
         };
-        if let Some(chosen) = model.as_ref().and_then(|model| model.chosen(schedule.lambda, draw)) {
+        let normal =
+            |sample: &Sample| strategy.normal_of(distribution, &self.straight(&distribution.point(&sample.step)));
+        if let Some(chosen) = model.as_ref().and_then(|model| model.chosen(schedule.lambda, draw, normal)) {
             return chosen[range].to_vec();
         }
         let pair = if range.start < 2 { strategy.pair(distribution, &mut birth(0)) } else { None };
@@ -482,8 +492,7 @@ impl Algorithm for Cma {
         let samples = self.samples(&run, 0..size);
         if let Some(model) = &mut run.model {
             for (index, sample) in samples.iter().enumerate() {
-                let candidate = self.coordinates.candidate(&run.distribution.point(&sample.step));
-                model.add(self.coordinates.straight(&candidate), objective(&index));
+                model.add(self.straight(&run.distribution.point(&sample.step)), objective(&index));
             }
         }
         let sound = self.learn(&mut run, &samples, &ranking);

@@ -1,47 +1,58 @@
 //! A quadratic model of the objective, fitted to the last candidates of a run. One candidate of each generation is the model's
 //! minimum, and the others are the best in the model of several times as many random ones.
 //!
-//! The model, its data and their weights: N. Hansen, "A Global Surrogate Assisted CMA-ES", GECCO 2019, section 3. There the model
+//! The model, its data and their weights: N. Hansen, "A Global Surrogate Assisted CMA-ES", GECCO 2019, as in pycma 4.5. There the model
 //! replaces evaluations, which are then made one by one. Here all candidates of a generation are evaluated, at the same time.
 //! Candidates are chosen before evaluation as in M. Emmerich, A. Giotis, M. Özdemir, T. Bäck and K. Giannakoglou, "Metamodel-Assisted
 //! Evolution Strategies", PPSN VII, 2002.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::OnceLock};
 
 use super::{
     eigen,
     strategy::{Distribution, Sample, Strategy},
 };
 
-/// The most coordinates: a model of `n` has (n + 1)(n + 2) / 2 numbers, and fitting it takes time proportional to their cube.
+/// The most coordinates: a model of `n` has (n + 1)(n + 2) / 2 numbers, and fitting it takes time proportional to the cube of that.
 pub(super) const GENES_MAX: usize = 40;
+/// The largest population: four times as many candidates are drawn.
+pub(super) const POPULATION_MAX: usize = 1000;
 /// A model is fitted to at least this many points for each of its numbers, and to at most [`MOST`].
 const LEAST: f64 = 1.1;
 /// See [`LEAST`].
 const MOST: usize = 2;
-/// The weight of the best point of a fit; the worst has 1, and the others lie between them in the order of their values.
+/// The share of these points that is used, the best ones: a penalty that some candidates get must not hide the others' differences.
+const USED: f64 = 0.75;
+/// The weight of the best point's squared error; the worst has 1, and the others lie between them in the order of their values.
+/// pycma has the square, with which a model follows the best points more closely and sees less of a wide valley.
 const WEIGHT: f64 = 20.0;
 /// How many random candidates are drawn for each one that is evaluated.
 const DRAWS: usize = 4;
 /// A number of the model is 0 if its data hardly differ from those of the numbers before it.
 const NEGLIGIBLE: f64 = 1e-10;
+/// The largest number of a model: sums of its products must be numbers, because those that are none have no order.
+const NUMBER_MAX: f64 = 1e100;
 
 /// The last evaluated points of a run, and the model fitted to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Model {
     /// Coordinates without their bend near the bounds, and objectives, oldest first.
     points: VecDeque<(Vec<f64>, f64)>,
+    /// `None` while there are too few points, or if all values are the same.
     quadratic: Option<Quadratic>,
 }
 
-/// A quadratic function of normal coordinates, in which the distribution has mean 0 and variance 1, without its constant.
+/// A quadratic function without its constant. Its coordinates are normal, with variance 1 in the distribution, and begin at `middle`.
 #[derive(Clone, Debug, PartialEq)]
 struct Quadratic {
+    middle: Vec<f64>,
     gradient: Vec<f64>,
     /// The matrix of second derivatives, row by row.
     curvature: Vec<f64>,
     /// Where it is least, not too far from the mean and within the bounds.
     minimum: Option<Sample>,
+    /// The next generation, as soon as somebody asks for it.
+    chosen: OnceLock<Vec<Sample>>,
 }
 
 /// The most points that are kept for this many coordinates.
@@ -70,35 +81,60 @@ impl Model {
         }
     }
 
-    /// Fits the model for a distribution. `bent` gives the point of the nearest candidate.
-    pub(super) fn fit(&mut self, strategy: &Strategy, distribution: &Distribution, bent: impl Fn(&[f64]) -> Vec<f64>) {
+    /// Fits the model for a distribution. `straight` gives the coordinates of the candidate at a point without their bend near the
+    /// bounds, and `bent` the point of the candidate that is nearest to such coordinates.
+    pub(super) fn fit(
+        &mut self,
+        strategy: &Strategy,
+        distribution: &Distribution,
+        straight: impl Fn(&[f64]) -> Vec<f64>,
+        bent: impl Fn(&[f64]) -> Vec<f64>,
+    ) {
         let n = strategy.n;
         let sizes = [(n + 1) * (n + 2) / 2, 2 * n + 1, n + 1];
         let has = self.points.len();
         self.quadratic = sizes.into_iter().find(|size| has as f64 >= LEAST * *size as f64).and_then(|size| {
+            let middle = strategy.normal_of(distribution, &straight(&distribution.mean));
             let newest = self.points.range(has.saturating_sub(MOST * size)..);
-            let points = newest.map(|(point, value)| (strategy.normal_of(distribution, point), *value)).collect();
+            let from_middle = |point: &[f64]| minus(strategy.normal_of(distribution, point), &middle);
+            let points = newest.map(|(point, value)| (from_middle(point), *value)).collect();
             let mut quadratic = Quadratic::fitted(points, size)?;
             // Candidates from elsewhere must not be farther away than this: N. Hansen, "Injecting External Solutions Into CMA-ES",
             // arXiv:1110.4181, 2011.
             let farthest = (n as f64).sqrt() + 2.0 * n as f64 / (n as f64 + 2.0);
-            quadratic.minimum = quadratic.least_within(farthest).map(|normal| {
-                let straight = distribution.point(&strategy.sample_of(distribution, normal).step);
-                strategy.sample_of(distribution, strategy.normal_of(distribution, &bent(&straight)))
+            quadratic.minimum = quadratic.least_within(farthest).map(|least| {
+                let normal = least.iter().zip(&middle).map(|(least, middle)| least + middle).collect();
+                let place = distribution.point(&strategy.sample_of(distribution, normal).step);
+                let mut normal = strategy.normal_of(distribution, &bent(&place));
+                let factor = (farthest / dot(&normal, &normal).sqrt()).min(1.0);
+                normal.iter_mut().for_each(|place| *place *= factor);
+                strategy.sample_of(distribution, normal)
             });
+            quadratic.middle = middle;
             Some(quadratic)
         });
     }
 
-    /// The candidates of a generation of this size, best in the model first; `draw` draws several candidates for each of these
-    /// numbers. `None` if there is no model yet.
-    pub(super) fn chosen(&self, size: usize, draw: impl Fn(usize, usize) -> Vec<Sample>) -> Option<Vec<Sample>> {
+    /// The candidates of a generation of this size, best in the model first. `draw` draws several candidates for each of these
+    /// numbers, and `normal` gives the normal coordinates of a candidate. `None` if there is no model yet.
+    pub(super) fn chosen(
+        &self,
+        size: usize,
+        draw: impl Fn(usize, usize) -> Vec<Sample>,
+        normal: impl Fn(&Sample) -> Vec<f64>,
+    ) -> Option<&[Sample]> {
         let quadratic = self.quadratic.as_ref()?;
-        let drawn = (0..size).flat_map(|index| draw(index, DRAWS));
-        let mut drawn: Vec<(f64, Sample)> = drawn.map(|sample| (quadratic.value(&sample.normal), sample)).collect();
-        drawn.sort_by(|one, two| one.0.total_cmp(&two.0));
-        let best = drawn.into_iter().map(|(_, sample)| sample);
-        Some(quadratic.minimum.iter().cloned().chain(best).take(size).collect())
+        let choose = || {
+            let value = |sample: &Sample| quadratic.value(&minus(normal(sample), &quadratic.middle));
+            // What is no number comes last, whatever its sign.
+            let order = |sample: &Sample| Some(value(sample)).filter(|value| !value.is_nan()).unwrap_or(f64::INFINITY);
+            let drawn = (0..size).flat_map(|index| draw(index, DRAWS));
+            let mut drawn: Vec<(f64, Sample)> = drawn.map(|sample| (order(&sample), sample)).collect();
+            drawn.sort_by(|one, two| one.0.total_cmp(&two.0));
+            let best = drawn.into_iter().map(|(_, sample)| sample);
+            quadratic.minimum.iter().cloned().chain(best).take(size).collect()
+        };
+        Some(quadratic.chosen.get_or_init(choose))
     }
 }
 
@@ -107,6 +143,7 @@ impl Quadratic {
     /// products. `None` if the values do not differ.
     fn fitted(mut points: Vec<(Vec<f64>, f64)>, size: usize) -> Option<Self> {
         points.sort_by(|one, two| one.1.total_cmp(&two.1));
+        points.truncate(((USED * points.len() as f64) as usize).max(size + 2));
         let (best, count, n) = (points[0].1, points.len(), points[0].0.len());
         let range = points[count - 1].1 - best;
         if !(range > 0.0 && range.is_finite()) {
@@ -130,8 +167,12 @@ impl Quadratic {
             curvature[i * n + j] += number;
             curvature[j * n + i] += number;
         }
-        let finite = numbers.iter().all(|number| number.is_finite());
-        finite.then(|| Self { gradient: numbers[1..=n].to_vec(), curvature, minimum: None })
+        let sensible = numbers.iter().chain(&curvature).all(|number| number.abs() < NUMBER_MAX);
+        sensible.then(|| Self::of(numbers[1..=n].to_vec(), curvature))
+    }
+
+    const fn of(gradient: Vec<f64>, curvature: Vec<f64>) -> Self {
+        Self { middle: Vec::new(), gradient, curvature, minimum: None, chosen: OnceLock::new() }
     }
 
     /// The value at a point, apart from the constant.
@@ -140,7 +181,8 @@ impl Quadratic {
         dot(&self.gradient, point) + 0.5 * rows.map(|(row, place)| place * dot(row, point)).sum::<f64>()
     }
 
-    /// The point with the least value that is no farther from 0 than `radius`. `None` if it cannot be computed.
+    /// The point with the least value that is no farther from 0 than `radius`. `None` if it cannot be computed. If the function falls
+    /// from 0 in a direction in which it has no slope at all, the point lies nearer, and others at that distance have less.
     ///
     /// J. J. Moré and D. C. Sorensen, "Computing a Trust Region Step", SIAM Journal on Scientific and Statistical Computing 4, 1983: along
     /// the eigenvectors the point is -g / (h + shift), and it comes nearer as the shift grows.
@@ -201,6 +243,12 @@ fn least_squares(mut columns: Vec<Vec<f64>>, mut target: Vec<f64>) -> Vec<f64> {
     factors
 }
 
+/// The difference of two vectors.
+fn minus(mut one: Vec<f64>, two: &[f64]) -> Vec<f64> {
+    one.iter_mut().zip(two).for_each(|(one, two)| *one -= two);
+    one
+}
+
 /// The sum of products, as eight sums side by side.
 fn dot(one: &[f64], two: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -238,7 +286,7 @@ mod tests {
                 (curvature[i * n + j], curvature[j * n + i]) = (entry, entry);
             }
         }
-        Quadratic { gradient, curvature, minimum: None }
+        Quadratic::of(gradient, curvature)
     }
 
     proptest! {
@@ -248,13 +296,12 @@ mod tests {
             let (function, size) = (random(seed, n), (n + 1) * (n + 2) / 2);
             let valued = |point: Vec<f64>| { let value = function.value(&point); (point, 3.0 + value) };
             let told: Vec<(Vec<f64>, f64)> = points(seed, 2 * size, n).into_iter().map(valued).collect();
-            let ends = told.iter().map(|(_, value)| *value).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                (low.min(value), high.max(value))
-            });
             let found = Quadratic::fitted(told, size).unwrap();
             let pairs = found.gradient.iter().zip(&function.gradient).chain(found.curvature.iter().zip(&function.curvature));
+            let factor = dot(&found.gradient, &function.gradient) / dot(&function.gradient, &function.gradient);
+            prop_assert!(factor > 0.0);
             for (found, own) in pairs {
-                prop_assert!((found * (ends.1 - ends.0) - own).abs() < 1e-9, "{found} {own}");
+                prop_assert!((found / factor - own).abs() < 1e-9, "{found} {own}");
             }
         }
 
@@ -280,7 +327,7 @@ mod tests {
     /// Without a slope in the direction of a maximum, every direction is as good: none is computed.
     #[test]
     fn what_has_no_minimum_has_none() {
-        let flat = Quadratic { gradient: vec![0.0; 2], curvature: vec![0.0; 4], minimum: None };
+        let flat = Quadratic::of(vec![0.0; 2], vec![0.0; 4]);
         assert_eq!(flat.least_within(1.0), None);
         assert_eq!(Quadratic::fitted(vec![(vec![1.0], 2.0), (vec![2.0], 2.0)], 2), None, "equal values");
         let wide = vec![(vec![1.0], f64::MAX), (vec![2.0], f64::MIN)];

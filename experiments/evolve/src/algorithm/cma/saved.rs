@@ -121,9 +121,11 @@ pub(super) fn read(
     {
         return Err("the state's whole genes make no sense".into());
     }
-    let fits = points.len().is_multiple_of(n + 1) && points.len() / (n + 1) <= points_max(n);
-    if !(fits && points.iter().all(|number| number.is_finite()) && (modelled || points.is_empty())) {
-        return Err("the state's points make no sense".into());
+    // Only the first run has a model.
+    let modelled = modelled && schedule.run == 0;
+    let fits = || points.len().is_multiple_of(n + 1) && points.len() / (n + 1) <= points_max(n);
+    if !points.is_empty() && !(modelled && fits() && points.iter().all(|number| number.is_finite())) {
+        return Err("the state has points of a model that do not fit the settings".into());
     }
     let model = modelled.then(|| Model::of(points.chunks_exact(n + 1).map(|one| (one[..n].to_vec(), one[n]))));
     let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);

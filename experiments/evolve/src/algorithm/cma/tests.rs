@@ -66,10 +66,38 @@ fn only_the_first_run_has_a_model() {
         let run = cma.run.as_ref().unwrap();
         assert_eq!(run.model.is_some(), run.schedule.run == 0);
         runs = run.schedule.run;
+        let again = Cma::restore(&cma.settings, cma.search.clone(), &cma.save()).unwrap();
+        assert_eq!(again.run.as_ref().unwrap().model, run.model);
         let evaluations = evaluate(&cma, problem);
         cma.tell(&evaluations);
     }
     assert!(runs > 0, "the search restarts");
+}
+
+/// Optima on a bound, and so near to one that the coordinates bend there, are found as fast; and candidates with a penalty do not
+/// hide the differences between the others.
+#[test]
+fn a_model_is_right_near_bounds_and_beside_penalties() {
+    let took = |optimum: f64, penalty: f64| {
+        let sphere = problem::find("sphere").unwrap();
+        let mut cma = Cma::start(&Settings { model: true, ..plain() }, search(sphere, 10, 2000)).unwrap();
+        let mut least = f64::INFINITY;
+        while cma.size() > 0 && least > 1e-8 {
+            let value = |candidate: &Candidate| match &candidate.parts[0] {
+                Genes::Real(genes) if genes[0] > 4.0 => penalty,
+                Genes::Real(genes) => genes.iter().map(|gene| (gene - optimum) * (gene - optimum)).sum(),
+                other => unreachable!("{other:?}"),
+            };
+            let values: Vec<f64> = cma.ask(0..cma.size()).iter().map(value).collect();
+            least = values.iter().fold(least, |least, value| least.min(*value));
+            let told = |value| Evaluation { objectives: vec![value], ..Evaluation::default() };
+            cma.tell(&values.into_iter().map(told).collect::<Vec<_>>());
+        }
+        cma.births
+    };
+    let all = [took(0.0, 25.0), took(-5.0, 1e3), took(-4.975, 1e3), took(1.0, 1e30)];
+    insta::assert_snapshot!(format!("{all:?}"));
+    assert!(all.iter().all(|births| *births <= 300), "{all:?}");
 }
 
 /// Also with whole genes, and with an optimum on the bounds or beyond bounds that only say where the search begins.
@@ -327,6 +355,7 @@ fn invalid_settings_are_rejected_with_a_reason() {
         Settings { sigma: 0.0, ..plain() },
         Settings { tolerance: -1.0, ..plain() },
         Settings { model: true, covariance: Covariance::Limited, ..plain() },
+        Settings { model: true, population: Some(1001), ..plain() },
     ];
     let genome = search(problem::find("sphere").unwrap(), 3, 100).genome;
     let sentence = |settings: &Settings| settings.check(&genome).unwrap_err().sentence;
