@@ -216,12 +216,9 @@ pub(crate) fn run_beside(rng: &mut Generator, first: &Arc<Prepared>) -> Arc<Prep
     if fork.hash == first.hash { other } else { fork }
 }
 
-/// How much later than others a run is submitted: a fork beside its first run comes when that one may have states to begin with.
-pub(crate) fn later_ms(number: usize, run: &Prepared) -> u64 {
-    match number > 0 && !run.config.forks.is_empty() {
-        true => below(&mut Stream::root(run.config.seed).text("fork comes later").rng(), 10_000),
-        false => 0,
-    }
+/// Whether a run beside the first one is submitted only after it: half of the forks are.
+pub(crate) fn waits_for_past(run: &Prepared) -> bool {
+    !run.config.forks.is_empty() && chance(&mut Stream::root(run.config.seed).text("waits for its past").rng(), 1, 2)
 }
 
 /// A setting of each kind that changes after a round, with its later value.

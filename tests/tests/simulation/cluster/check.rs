@@ -21,7 +21,7 @@ use evoxo_tests::registry;
 use prost::Message as _;
 
 use super::{Character, Cluster, Level, SimWorker};
-use crate::{objects::names, seat::Seat};
+use crate::{draw, objects::names, seat::Seat};
 
 impl Cluster {
     pub(super) fn state(&self) -> String {
@@ -43,6 +43,11 @@ impl Cluster {
         let mut views = seats.filter_map(|seat| seat.views.get(name));
         let all = |view: &v1::Run| u64::from(view.replicas_total) == prepared.replicas();
         views.find(|view| view.state() == RunState::Finished && all(view))
+    }
+
+    /// Whether a run is submitted only when the first one is finished, so that it may begin with the first one's states.
+    pub(super) fn waits_for_past(&self, run: usize) -> bool {
+        run > 0 && draw::waits_for_past(&self.runs[run].1) && !self.is_gone(0) && self.finished(0).is_none()
     }
 
     /// Whether all runs are finished or deleted for good, or one has failed.

@@ -210,7 +210,7 @@ impl Cluster {
             }
         }
         for run in 0..cluster.runs.len() {
-            let ms = cluster.draw_ms(300) + draw::later_ms(run, &cluster.runs[run].1);
+            let ms = cluster.draw_ms(300);
             cluster.plan(ms, SimEvent::Submit(run));
         }
         for _ in 0..faults.crashes {
@@ -322,6 +322,7 @@ impl Cluster {
                 self.seats[seat].wake_at = None;
                 self.tell(seat, Event::Wake);
             }
+            SimEvent::Submit(run) if self.waits_for_past(run) => self.plan(1000, SimEvent::Submit(run)),
             SimEvent::Submit(run) => self.submit(run),
             SimEvent::Extend(run) => self.extend(run),
             SimEvent::PauseOrResume => self.pause_or_resume(),
