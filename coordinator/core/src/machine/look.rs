@@ -2,7 +2,7 @@
 
 use evoxo_common::time::Millis;
 
-use super::{runs::Runs, sessions::Sessions, settings::Settings, tasks::Tasks, work::Work, writes::Writes};
+use super::{runs::Runs, sessions::Sessions, settings::Settings, tasks::Tasks, writes::Writes};
 
 /// The time of an event, and the coordinator's settings. Nothing changes them while the event is handled, except that the event may
 /// be the one that stops the coordinator.
@@ -21,12 +21,4 @@ pub(super) struct Look<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) sessions: &'a Sessions,
     pub(super) writes: &'a Writes,
-}
-
-impl Work {
-    /// What rules and questions may read.
-    pub(super) fn look<'a>(&'a self, at: &'a Moment, sessions: &'a Sessions, writes: &'a Writes) -> Look<'a> {
-        let Self { runs, tasks, .. } = self;
-        Look { now: at.now, settings: &at.settings, runs, tasks, sessions, writes }
-    }
 }

@@ -23,7 +23,7 @@
 //! (of workers), `here` (tasks are judged, and computed by the coordinator), `verification` (of outputs), `failures` (of
 //! tasks), `workers` (as clients see them), `cordoning` (of workers), `assign` (tasks to workers), `assigned` (as clients see
 //! them), `recovery` (of runs), `ruling` (carries out what the rules decide); `ends` (of attempts), `held` and `keeping` (slots
-//! that stay free); `rest` (runs stop); `storage` (writes to the store), `policy` and `look` (questions), `out`. If one handler finds
+//! that stay free); `rest` (runs stop); `storage` (writes to the store), `policy` and `look` (questions), `work`, `out`. If one handler finds
 //! something that another must act on, it notes a fact (`facts`).
 
 mod about;

@@ -3,8 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::{
-    budget::Budget, convictions::Convictions, held::Held, own::OwnProcess, rules::Rules, runs::Runs,
-    settings::Settings, tasks::Tasks,
+    budget::Budget,
+    convictions::Convictions,
+    held::Held,
+    look::{Look, Moment},
+    own::OwnProcess,
+    rules::Rules,
+    runs::Runs,
+    sessions::Sessions,
+    settings::Settings,
+    tasks::Tasks,
+    writes::Writes,
 };
 use crate::{
     id::{TaskId, ThreadId},
@@ -43,5 +52,11 @@ impl Work {
             look_due: false,
             skipped: TaskId::NONE,
         }
+    }
+
+    /// What rules and questions may read.
+    pub(super) fn look<'a>(&'a self, at: &'a Moment, sessions: &'a Sessions, writes: &'a Writes) -> Look<'a> {
+        let Self { runs, tasks, .. } = self;
+        Look { now: at.now, settings: &at.settings, runs, tasks, sessions, writes }
     }
 }

@@ -121,13 +121,7 @@ pub(super) fn read(
     {
         return Err("the state's whole genes make no sense".into());
     }
-    // Only the first run has a model.
-    let modelled = modelled && schedule.run == 0;
-    let fits = || points.len().is_multiple_of(n + 1) && points.len() / (n + 1) <= points_max(n);
-    if !points.is_empty() && !(modelled && fits() && points.iter().all(|number| number.is_finite())) {
-        return Err("the state has points of a model that do not fit the settings".into());
-    }
-    let model = modelled.then(|| Model::of(points.chunks_exact(n + 1).map(|one| (one[..n].to_vec(), one[n]))));
+    let model = model(&points, n, modelled && schedule.run == 0)?;
     let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);
     if !finite || !positive || state.decomposed > state.generation || state.generation > births {
         return Err("the state's distribution makes no sense".into());
@@ -150,6 +144,18 @@ pub(super) fn read(
         stretched,
     };
     Ok((births, Some((schedule, distribution, History { best, median }, model))))
+}
+
+/// The model with these points, if there is a model: only the first run has one.
+fn model(points: &[f64], n: usize, modelled: bool) -> Result<Option<Model>, String> {
+    let sensible = || {
+        let whole = points.len().is_multiple_of(n + 1) && points.len() / (n + 1) <= points_max(n);
+        modelled && whole && points.iter().all(|number| number.is_finite())
+    };
+    if !(points.is_empty() || sensible()) {
+        return Err("the state has points of a model that do not fit the settings".into());
+    }
+    Ok(modelled.then(|| Model::of(points.chunks_exact(n + 1).map(|one| (one[..n].to_vec(), one[n])))))
 }
 
 /// The directions of a limited matrix; empty for other forms.
