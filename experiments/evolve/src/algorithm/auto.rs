@@ -7,7 +7,7 @@ use evoxo_common::{
 };
 
 use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong, cma};
-use crate::genome::{Genome, Part, Type};
+use crate::genome::{Genome, Type};
 
 /// Stands in a file for the algorithm that [`Situation::follows`] chooses. It searches nothing: the settings of a run name an
 /// algorithm, or lack the signature of a program whose genome is not known yet.
@@ -82,19 +82,21 @@ impl Situation<'_> {
 
     /// Whether a model helps `cma-es`. With bits it does not.
     fn can_have_model(&self) -> bool {
-        let has_bits = self.genome.parts.iter().any(|part| part.fixed().is_none() && matches!(part.of, Type::Bits));
+        let has_bits = self.has(|of| matches!(of, Type::Bits));
         self.genome.free_genes() <= MODEL_GENES && !has_bits && !self.is_noisy && cma::has_full_matrix(self.own)
+    }
+
+    /// Whether a part that is not fixed has such a type.
+    fn has(&self, is: fn(Type) -> bool) -> bool {
+        self.genome.parts.iter().any(|part| part.fixed().is_none() && is(part.of))
     }
 
     /// The algorithm that fits best, and why: the first row that applies.
     fn choice(&self) -> (&'static AlgorithmKind, String) {
         let (objectives, genes) = (self.objectives, self.genome.free_genes());
-        let any = |is: fn(Type) -> bool| {
-            self.genome.parts.iter().filter(|part| part.fixed().is_none()).any(|part: &Part| is(part.of))
-        };
-        let has_reals = any(|of| matches!(of, Type::Real { .. }));
-        let has_wholes = any(|of| matches!(of, Type::Integer { .. }));
-        let has_bits = any(|of| matches!(of, Type::Bits));
+        let has_reals = self.has(|of| matches!(of, Type::Real { .. }));
+        let has_wholes = self.has(|of| matches!(of, Type::Integer { .. }));
+        let has_bits = self.has(|of| matches!(of, Type::Bits));
         let numbers = match (has_reals, has_wholes || has_bits) {
             (true, false) => "real numbers",
             (false, true) => "whole numbers",
@@ -110,7 +112,7 @@ impl Situation<'_> {
             () if self.has_grid => (MAP_ELITES, "there is a grid for the measures".into()),
             () if self.has_window => (GA, "it can search with a window".into()),
             () if genes == 0 => (GA, "all genes are fixed".into()),
-            () if any(|of| matches!(of, Type::Permutation | Type::Symbols { .. })) => {
+            () if self.has(|of| matches!(of, Type::Permutation | Type::Symbols { .. })) => {
                 (GA, "some genes are not numbers".into())
             }
             () if !has_reals && !has_wholes => (GA, "all genes are bits".into()),

@@ -309,9 +309,7 @@ impl Listed for Cma {
             return Ok(Self { births, run: None, ..fresh });
         };
         let strategy = fresh.strategy(&schedule);
-        let mut run = Run { schedule, strategy, distribution, history, model };
-        fresh.fit(&mut run);
-        Ok(Self { births, run: Some(run), ..fresh })
+        Ok(Self { births, run: Some(Run { schedule, strategy, distribution, history, model }), ..fresh })
     }
 }
 
@@ -386,30 +384,16 @@ impl Cma {
         learnt && run.strategy.decompose(&mut run.distribution)
     }
 
-    /// The coordinates of the candidate at a point, without their bend near the bounds.
-    fn straight(&self, point: &[f64]) -> Vec<f64> {
-        self.coordinates.straight(&self.coordinates.candidate(point))
-    }
-
-    /// Fits the model of a run, if it has one, to its distribution.
-    fn fit(&self, run: &mut Run) {
-        if let Some(model) = &mut run.model {
-            let (straight, bent) = (|point: &[f64]| self.straight(point), |place: &[f64]| self.coordinates.bent(place));
-            model.fit(&run.strategy, &run.distribution, straight, bent);
-        }
-    }
-
     /// These candidates of the next generation, as drawn. If there is a pair, it comes first.
     fn samples(&self, run: &Run, range: Range<usize>) -> Vec<Sample> {
-        let Run { schedule, strategy, distribution, model, .. } = run;
+        let Run { strategy, distribution, model, .. } = run;
         let birth = |index: usize| self.search.birth(self.births + index as u64);
         let draw = |index: usize, count: usize| {
             let rng = &mut birth(index);
             (0..count).map(|_| strategy.sample(distribution, rng)).collect()
         };
-        let normal =
-            |sample: &Sample| strategy.normal_of(distribution, &self.straight(&distribution.point(&sample.step)));
-        if let Some(chosen) = model.as_ref().and_then(|model| model.chosen(schedule.lambda, draw, normal)) {
+        let own = (strategy, distribution);
+        if let Some(chosen) = model.as_ref().and_then(|model| model.chosen(own, &self.coordinates, draw)) {
             return chosen[range].to_vec();
         }
         let pair = if range.start < 2 { strategy.pair(distribution, &mut birth(0)) } else { None };
@@ -491,13 +475,11 @@ impl Algorithm for Cma {
         run.history.push(&objectives);
         let samples = self.samples(&run, 0..size);
         if let Some(model) = &mut run.model {
-            for (index, sample) in samples.iter().enumerate() {
-                model.add(self.straight(&run.distribution.point(&sample.step)), objective(&index));
-            }
+            let points = samples.iter().map(|sample| run.distribution.point(&sample.step));
+            model.tell(&self.coordinates, points.zip((0..size).map(|index| objective(&index))));
         }
         let sound = self.learn(&mut run, &samples, &ranking);
         if sound && !self.over(&run, &objectives) {
-            self.fit(&mut run);
             self.run = Some(run);
         } else if self.settings.restarts != Restarts::None {
             let first = (self.settings.lambda(&self.search.genome), self.settings.sigma);

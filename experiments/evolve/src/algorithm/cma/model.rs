@@ -9,6 +9,7 @@
 use std::{collections::VecDeque, sync::OnceLock};
 
 use super::{
+    super::coordinates::Coordinates,
     eigen,
     strategy::{Distribution, Sample, Strategy},
 };
@@ -33,26 +34,21 @@ const NEGLIGIBLE: f64 = 1e-10;
 /// The largest number of a model: sums of its products must be numbers, because those that are none have no order.
 const NUMBER_MAX: f64 = 1e100;
 
-/// The last evaluated points of a run, and the model fitted to them.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The last evaluated points of a run, and what a model of them chooses.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     /// Coordinates without their bend near the bounds, and objectives, oldest first.
     points: VecDeque<(Vec<f64>, f64)>,
-    /// `None` while there are too few points, or if all values are the same.
-    quadratic: Option<Quadratic>,
+    /// The next generation, as soon as somebody has asked for it; `None` if there is no model of these points.
+    chosen: OnceLock<Option<Vec<Sample>>>,
 }
 
-/// A quadratic function without its constant. Its coordinates are normal, with variance 1 in the distribution, and begin at `middle`.
+/// A quadratic function without its constant.
 #[derive(Clone, Debug, PartialEq)]
 struct Quadratic {
-    middle: Vec<f64>,
     gradient: Vec<f64>,
     /// The matrix of second derivatives, row by row.
     curvature: Vec<f64>,
-    /// Where it is least, not too far from the mean and within the bounds.
-    minimum: Option<Sample>,
-    /// The next generation, as soon as somebody asks for it.
-    chosen: OnceLock<Vec<Sample>>,
 }
 
 /// The most points that are kept for this many coordinates.
@@ -63,7 +59,7 @@ pub(super) const fn points_max(n: usize) -> usize {
 impl Model {
     /// The model of these points, which come oldest first.
     pub(super) fn of(points: impl IntoIterator<Item = (Vec<f64>, f64)>) -> Self {
-        Self { points: points.into_iter().collect(), quadratic: None }
+        Self { points: points.into_iter().collect(), chosen: OnceLock::new() }
     }
 
     /// The points, oldest first.
@@ -71,71 +67,72 @@ impl Model {
         self.points.iter().map(|(point, value)| (&point[..], *value))
     }
 
-    /// Adds a point with its objective. Only finite numbers can be fitted.
-    pub(super) fn add(&mut self, point: Vec<f64>, value: f64) {
-        if value.is_finite() && point.iter().all(|place| place.is_finite()) {
-            let most = points_max(point.len());
-            self.points.push_back((point, value));
-            let old = self.points.len().saturating_sub(most);
-            self.points.drain(..old);
-        }
+    /// Takes the points of a generation with their objectives. Only finite numbers can be fitted.
+    pub(super) fn tell(&mut self, coordinates: &Coordinates, points: impl Iterator<Item = (Vec<f64>, f64)>) {
+        let points = points.map(|(point, value)| (straight(coordinates, &point), value));
+        self.points
+            .extend(points.filter(|(point, value)| value.is_finite() && point.iter().all(|place| place.is_finite())));
+        let old = self.points.len().saturating_sub(points_max(coordinates.count()));
+        self.points.drain(..old);
+        self.chosen = OnceLock::new();
     }
 
-    /// Fits the model for a distribution. `straight` gives the coordinates of the candidate at a point without their bend near the
-    /// bounds, and `bent` the point of the candidate that is nearest to such coordinates.
-    pub(super) fn fit(
-        &mut self,
-        strategy: &Strategy,
-        distribution: &Distribution,
-        straight: impl Fn(&[f64]) -> Vec<f64>,
-        bent: impl Fn(&[f64]) -> Vec<f64>,
-    ) {
-        let n = strategy.n;
-        let sizes = [(n + 1) * (n + 2) / 2, 2 * n + 1, n + 1];
-        let has = self.points.len();
-        self.quadratic = sizes.into_iter().find(|size| has as f64 >= LEAST * *size as f64).and_then(|size| {
-            let middle = strategy.normal_of(distribution, &straight(&distribution.mean));
-            let newest = self.points.range(has.saturating_sub(MOST * size)..);
-            let from_middle = |point: &[f64]| minus(strategy.normal_of(distribution, point), &middle);
-            let points = newest.map(|(point, value)| (from_middle(point), *value)).collect();
-            let mut quadratic = Quadratic::fitted(points, size)?;
-            // Candidates from elsewhere must not be farther away than this: N. Hansen, "Injecting External Solutions Into CMA-ES",
-            // arXiv:1110.4181, 2011.
-            let farthest = (n as f64).sqrt() + 2.0 * n as f64 / (n as f64 + 2.0);
-            quadratic.minimum = quadratic.least_within(farthest).map(|least| {
-                let normal = least.iter().zip(&middle).map(|(least, middle)| least + middle).collect();
-                let place = distribution.point(&strategy.sample_of(distribution, normal).step);
-                let mut normal = strategy.normal_of(distribution, &bent(&place));
+    /// The candidates of the next generation: the model's minimum, and then the best in the model of what `draw` draws, several
+    /// candidates for each number. `None` if there is no model: too few points, or all with the same value.
+    pub(super) fn chosen(
+        &self,
+        (strategy, distribution): (&Strategy, &Distribution),
+        coordinates: &Coordinates,
+        draw: impl Fn(usize, usize) -> Vec<Sample>,
+    ) -> Option<&[Sample]> {
+        let choose = || {
+            // The model's coordinates are normal, with variance 1 in the distribution, and begin at the mean.
+            let normal = |straight: &[f64]| strategy.normal_of(distribution, straight);
+            let middle = normal(&straight(coordinates, &distribution.mean));
+            let quadratic = self.fit(strategy.n, |point| minus(normal(point), &middle))?;
+            let farthest = farthest(strategy.n);
+            let minimum = quadratic.least_within(farthest).map(|least| {
+                let least = least.iter().zip(&middle).map(|(least, middle)| least + middle).collect();
+                let place = distribution.point(&strategy.sample_of(distribution, least).step);
+                let mut normal = strategy.normal_of(distribution, &coordinates.bent(&place));
                 let factor = (farthest / dot(&normal, &normal).sqrt()).min(1.0);
                 normal.iter_mut().for_each(|place| *place *= factor);
                 strategy.sample_of(distribution, normal)
             });
-            quadratic.middle = middle;
-            Some(quadratic)
-        });
-    }
-
-    /// The candidates of a generation of this size, best in the model first. `draw` draws several candidates for each of these
-    /// numbers, and `normal` gives the normal coordinates of a candidate. `None` if there is no model yet.
-    pub(super) fn chosen(
-        &self,
-        size: usize,
-        draw: impl Fn(usize, usize) -> Vec<Sample>,
-        normal: impl Fn(&Sample) -> Vec<f64>,
-    ) -> Option<&[Sample]> {
-        let quadratic = self.quadratic.as_ref()?;
-        let choose = || {
-            let value = |sample: &Sample| quadratic.value(&minus(normal(sample), &quadratic.middle));
+            let value = |sample: &Sample| {
+                let place = normal(&straight(coordinates, &distribution.point(&sample.step)));
+                quadratic.value(&minus(place, &middle))
+            };
             // What is no number comes last, whatever its sign.
             let order = |sample: &Sample| Some(value(sample)).filter(|value| !value.is_nan()).unwrap_or(f64::INFINITY);
-            let drawn = (0..size).flat_map(|index| draw(index, DRAWS));
+            let drawn = (0..strategy.lambda).flat_map(|index| draw(index, DRAWS));
             let mut drawn: Vec<(f64, Sample)> = drawn.map(|sample| (order(&sample), sample)).collect();
             drawn.sort_by(|one, two| one.0.total_cmp(&two.0));
             let best = drawn.into_iter().map(|(_, sample)| sample);
-            quadratic.minimum.iter().cloned().chain(best).take(size).collect()
+            Some(minimum.into_iter().chain(best).take(strategy.lambda).collect())
         };
-        Some(quadratic.chosen.get_or_init(choose))
+        self.chosen.get_or_init(choose).as_deref()
     }
+
+    /// The largest model of `n` coordinates for which there are enough points, in the coordinates that `place` gives.
+    fn fit(&self, n: usize, place: impl Fn(&[f64]) -> Vec<f64>) -> Option<Quadratic> {
+        let has = self.points.len();
+        let sizes = [(n + 1) * (n + 2) / 2, 2 * n + 1, n + 1];
+        let size = sizes.into_iter().find(|size| has as f64 >= LEAST * *size as f64)?;
+        let newest = self.points.range(has.saturating_sub(MOST * size)..);
+        Quadratic::fitted(newest.map(|(point, value)| (place(point), *value)).collect(), size)
+    }
+}
+
+/// How far from the mean a candidate from elsewhere may be, in normal coordinates: N. Hansen, "Injecting External Solutions Into
+/// CMA-ES", arXiv:1110.4181, 2011.
+fn farthest(n: usize) -> f64 {
+    (n as f64).sqrt() + 2.0 * n as f64 / (n as f64 + 2.0)
+}
+
+/// The coordinates of the candidate at a point, without their bend near the bounds.
+fn straight(coordinates: &Coordinates, point: &[f64]) -> Vec<f64> {
+    coordinates.straight(&coordinates.candidate(point))
 }
 
 impl Quadratic {
@@ -150,8 +147,9 @@ impl Quadratic {
             return None;
         }
         let weight = |rank: usize| (WEIGHT + (1.0 - WEIGHT) * rank as f64 / (count - 1) as f64).sqrt();
+        let weights: Vec<f64> = (0..count).map(weight).collect();
         let column = |of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
-            points.iter().enumerate().map(|(rank, (point, _))| weight(rank) * of(point)).collect()
+            points.iter().zip(&weights).map(|((point, _), weight)| weight * of(point)).collect()
         };
         let products: Vec<(usize, usize)> =
             (0..n).map(|i| (i, i)).chain((0..n).flat_map(|i| (0..i).map(move |j| (i, j)))).collect();
@@ -159,7 +157,7 @@ impl Quadratic {
         let mut columns = vec![column(&|_| 1.0)];
         columns.extend((0..n).map(|i| column(&|point| point[i])));
         columns.extend(products.iter().map(|(i, j)| column(&|point| point[*i] * point[*j])));
-        let values = points.iter().enumerate().map(|(rank, (_, value))| weight(rank) * ((value - best) / range));
+        let values = points.iter().zip(&weights).map(|((_, value), weight)| weight * ((value - best) / range));
         let numbers = least_squares(columns, values.collect());
         let mut curvature = vec![0.0; n * n];
         for ((i, j), number) in products.iter().zip(&numbers[n + 1..]) {
@@ -168,11 +166,7 @@ impl Quadratic {
             curvature[j * n + i] += number;
         }
         let sensible = numbers.iter().chain(&curvature).all(|number| number.abs() < NUMBER_MAX);
-        sensible.then(|| Self::of(numbers[1..=n].to_vec(), curvature))
-    }
-
-    const fn of(gradient: Vec<f64>, curvature: Vec<f64>) -> Self {
-        Self { middle: Vec::new(), gradient, curvature, minimum: None, chosen: OnceLock::new() }
+        sensible.then(|| Self { gradient: numbers[1..=n].to_vec(), curvature })
     }
 
     /// The value at a point, apart from the constant.
@@ -286,7 +280,7 @@ mod tests {
                 (curvature[i * n + j], curvature[j * n + i]) = (entry, entry);
             }
         }
-        Quadratic::of(gradient, curvature)
+        Quadratic { gradient, curvature }
     }
 
     proptest! {
@@ -327,7 +321,7 @@ mod tests {
     /// Without a slope in the direction of a maximum, every direction is as good: none is computed.
     #[test]
     fn what_has_no_minimum_has_none() {
-        let flat = Quadratic::of(vec![0.0; 2], vec![0.0; 4]);
+        let flat = Quadratic { gradient: vec![0.0; 2], curvature: vec![0.0; 4] };
         assert_eq!(flat.least_within(1.0), None);
         assert_eq!(Quadratic::fitted(vec![(vec![1.0], 2.0), (vec![2.0], 2.0)], 2), None, "equal values");
         let wide = vec![(vec![1.0], f64::MAX), (vec![2.0], f64::MIN)];
