@@ -2,12 +2,12 @@
 //! row of the rule.
 
 use evoxo_common::{
-    settings::{Follows, OPEN, Values},
+    settings::{Follows, OPEN},
     text::counted,
 };
 
-use super::{AlgorithmKind, Cma, Ga, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong, cma};
-use crate::genome::{Genome, Type};
+use super::{AlgorithmKind, Cma, Ga, Given, LShade, Leaves, MapElites, Most, Nsga2, Nsga3, SETTING, Wrong, cma};
+use crate::genome::Type;
 
 /// Stands in a file for the algorithm that [`Situation::follows`] chooses. It searches nothing: the settings of a run name an
 /// algorithm, or lack the signature of a program whose genome is not known yet.
@@ -46,20 +46,10 @@ const MODEL_GENES: usize = 20;
 
 /// What the choice depends on. Workers and longer searches never see it, because a run's configuration names the algorithm.
 pub struct Situation<'a> {
-    /// The genome, which is [valid](Genome::valid).
-    pub genome: &'a Genome,
-    /// The number of objectives.
-    pub objectives: usize,
+    /// The settings. The genome is [valid](crate::genome::Genome::valid).
+    pub given: Given<'a>,
     /// Whether there is a grid for the behaviour measures.
     pub has_grid: bool,
-    /// Whether a candidate's value depends on its seed.
-    pub is_noisy: bool,
-    /// Whether candidates are evaluated without generations.
-    pub has_window: bool,
-    /// The evaluations of the whole search.
-    pub evaluations: u64,
-    /// The settings of all algorithms.
-    pub own: &'a Values,
 }
 
 impl Situation<'_> {
@@ -68,7 +58,7 @@ impl Situation<'_> {
     pub fn follows(&self) -> (&'static AlgorithmKind, Vec<Follows>) {
         let (algorithm, why) = self.choice();
         let mut follows = vec![Follows { setting: SETTING, value: algorithm.name, why }];
-        let genes = self.genome.free_genes();
+        let genes = self.given.genome.free_genes();
         if algorithm == CMA_ES && genes >= LIMITED_GENES {
             let why = format!("there are {genes} genes");
             follows.push(Follows { setting: "covariance", value: "limited", why });
@@ -83,17 +73,20 @@ impl Situation<'_> {
     /// Whether a model helps `cma-es`. With bits it does not.
     fn can_have_model(&self) -> bool {
         let has_bits = self.has(|of| matches!(of, Type::Bits));
-        self.genome.free_genes() <= MODEL_GENES && !has_bits && !self.is_noisy && cma::has_full_matrix(self.own)
+        self.given.genome.free_genes() <= MODEL_GENES
+            && !has_bits
+            && !self.given.noisy
+            && cma::can_have_model(&self.given)
     }
 
     /// Whether a part that is not fixed has such a type.
     fn has(&self, is: fn(Type) -> bool) -> bool {
-        self.genome.parts.iter().any(|part| part.fixed().is_none() && is(part.of))
+        self.given.genome.parts.iter().any(|part| part.fixed().is_none() && is(part.of))
     }
 
     /// The algorithm that fits best, and why: the first row that applies.
     fn choice(&self) -> (&'static AlgorithmKind, String) {
-        let (objectives, genes) = (self.objectives, self.genome.free_genes());
+        let (objectives, genes) = (self.given.objectives, self.given.genome.free_genes());
         let has_reals = self.has(|of| matches!(of, Type::Real { .. }));
         let has_wholes = self.has(|of| matches!(of, Type::Integer { .. }));
         let has_bits = self.has(|of| matches!(of, Type::Bits));
@@ -102,25 +95,28 @@ impl Situation<'_> {
             (false, true) => "whole numbers",
             _ => "real and whole numbers",
         };
-        let budget =
-            format!("there are {} for {}", counted(self.evaluations as usize, "evaluation"), counted(genes, "gene"));
+        let budget = format!(
+            "there are {} for {}",
+            counted(self.given.evaluations as usize, "evaluation"),
+            counted(genes, "gene")
+        );
         let pairs = (genes as u64).saturating_mul(genes as u64);
         let needed = if has_wholes { MIXED_PAIRS } else { REAL_PAIRS };
         match () {
             () if objectives > 2 => (NSGA3, format!("there are {objectives} objectives")),
             () if objectives == 2 => (NSGA2, "there are two objectives".into()),
             () if self.has_grid => (MAP_ELITES, "there is a grid for the measures".into()),
-            () if self.has_window => (GA, "it can search with a window".into()),
+            () if self.given.window > 0 => (GA, "it can search with a window".into()),
             () if genes == 0 => (GA, "all genes are fixed".into()),
             () if self.has(|of| matches!(of, Type::Permutation | Type::Symbols { .. })) => {
                 (GA, "some genes are not numbers".into())
             }
             () if !has_reals && !has_wholes => (GA, "all genes are bits".into()),
-            () if self.is_noisy => (CMA_ES, format!("genes are {numbers}, and values have noise")),
-            () if !has_reals && self.evaluations / genes as u64 >= WHOLE_EACH && !self.can_have_model() => {
+            () if self.given.noisy => (CMA_ES, format!("genes are {numbers}, and values have noise")),
+            () if !has_reals && self.given.evaluations / genes as u64 >= WHOLE_EACH && !self.can_have_model() => {
                 (GA, format!("genes are {numbers}, and {budget}"))
             }
-            () if has_reals && !has_bits && self.evaluations >= pairs.saturating_mul(needed) => {
+            () if has_reals && !has_bits && self.given.evaluations >= pairs.saturating_mul(needed) => {
                 (L_SHADE, format!("genes are {numbers}, and {budget}"))
             }
             () => (CMA_ES, format!("genes are {numbers}, and {budget}")),

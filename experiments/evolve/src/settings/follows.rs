@@ -14,20 +14,14 @@ impl Settings {
         if self.unsigned() || !self.problems_of_problem().is_empty() || self.genome().valid().is_err() {
             return Vec::new();
         }
-        let genome = self.genome();
         let situation = Situation {
-            genome: &genome,
-            objectives: self.objectives().len(),
+            given: self.given(),
             // With a wrong number of axes too: the check of `map-elites` says so.
             has_grid: self.measure_count() > 0 && !self.axes().is_empty(),
-            is_noisy: self.is_noisy(),
-            has_window: self.window > 0,
-            evaluations: self.evaluations,
-            own: &self.own,
         };
         let (algorithm, mut follows) =
             if self.algorithm == AUTO { situation.follows() } else { (self.algorithm, Vec::new()) };
-        follows.extend((algorithm.defaults)(&genome).iter().map(|(setting, value)| Follows {
+        follows.extend((algorithm.defaults)(&situation.given.genome).iter().map(|(setting, value)| Follows {
             setting,
             value,
             why: format!("that is the default of {}", algorithm.name),
@@ -124,7 +118,7 @@ mod tests {
         );
         assert_eq!(notices("evaluations = 2000\nmodel = \"none\"").lines().count(), 1);
         assert!(!notices("length = 21").contains("model"));
-        for other in ["covariance = \"separable\"", "noise = \"yes\""] {
+        for other in ["covariance = \"separable\"", "population = 2000", "noise = \"yes\""] {
             let (algorithm, notices) = chosen(&genome(&[("real", 10)], other));
             assert!(algorithm == "cma-es" && !notices.contains("model"), "{notices}");
         }

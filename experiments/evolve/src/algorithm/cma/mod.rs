@@ -111,9 +111,9 @@ impl Own {
     }
 }
 
-/// Whether a file has the full matrix.
-pub(super) fn has_full_matrix(own: &Values) -> bool {
-    Own::of(own).form() == Covariance::Full
+/// Whether a model is possible with these settings.
+pub(super) fn can_have_model(given: &Given<'_>) -> bool {
+    Settings { model: true, ..Cma::settings(given) }.check(&given.genome).is_ok()
 }
 
 /// Where the mean of the first run starts. Later runs start at random points.
