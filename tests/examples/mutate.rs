@@ -1,6 +1,6 @@
 //! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and
-//! reports those that the tests do not catch. With PARTs, it applies only mutations whose file or fragment contains one of
-//! them. Each takes from 15 seconds to two minutes.
+//! reports those that the tests do not catch. With PARTs, it applies only mutations whose file, function or fragment contains
+//! one of them. Each takes from 15 seconds to two minutes.
 
 use std::{
     fs,
@@ -35,8 +35,9 @@ fn main() -> ExitCode {
     let sources = files(".rs");
     for mutation in mutations() {
         let (file, place) = mutation.place(&sources).expect("the list fits the sources");
-        let Mutation { old, new, .. } = &mutation;
-        if !parts.is_empty() && !parts.iter().any(|part| file.contains(part) || old.contains(part)) {
+        let Mutation { function, old, new, .. } = &mutation;
+        let texts = [file, function.as_deref().unwrap_or_default(), old];
+        if !parts.is_empty() && !parts.iter().any(|part| texts.iter().any(|text| text.contains(part))) {
             continue;
         }
         let (path, good) = (copy.join(file), &sources[file]);

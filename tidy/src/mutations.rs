@@ -7,9 +7,9 @@ use crate::{functions, workspace};
 /// One small change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mutation {
-    /// A source file, or a folder with sources, by its path from the workspace.
-    pub file: String,
-    /// The name of the function that contains the fragment, if given.
+    /// A crate, another folder with sources or a file, by its path from the workspace.
+    pub within: String,
+    /// The name of the function that contains the fragment. A fragment outside of functions has none.
     pub function: Option<String>,
     /// The fragment to replace. It occurs once. Any whitespace in it matches any other whitespace.
     pub old: String,
@@ -38,7 +38,7 @@ fn read(text: &str) -> Result<Vec<Mutation>, String> {
                 found.push(Mutation::default());
                 continue;
             }
-            Some((key @ ("file" | "fn" | "old" | "new"), value)) => (key, value),
+            Some((key @ ("in" | "fn" | "old" | "new"), value)) => (key, value),
             _ => return Err(format!("not a line of a mutation: {line}")),
         };
         let no_end = || format!("a text without an end: {line}");
@@ -65,14 +65,14 @@ fn read(text: &str) -> Result<Vec<Mutation>, String> {
         };
         let mutation = found.last_mut().ok_or_else(|| format!("no [[mutation]] before {line}"))?;
         match key {
-            "file" => mutation.file = value,
+            "in" => mutation.within = value,
             "fn" => mutation.function = Some(value),
             "old" => mutation.old = value,
             _ => mutation.new = value,
         }
     }
-    match found.iter().find(|it| it.file.is_empty() || it.old.is_empty() || it.old == it.new) {
-        Some(wrong) => Err(format!("a mutation has no file, or changes nothing: {wrong:?}")),
+    match found.iter().find(|it| it.within.is_empty() || it.old.is_empty() || it.old == it.new) {
+        Some(wrong) => Err(format!("a mutation has no place, or changes nothing: {wrong:?}")),
         None => Ok(found),
     }
 }
@@ -98,15 +98,15 @@ impl Mutation {
     /// # Errors
     /// If the fragment does not occur exactly once.
     pub fn place<'a>(&self, sources: &'a BTreeMap<String, String>) -> Result<(&'a str, Range<usize>), String> {
-        let below = format!("{}/", self.file.trim_end_matches('/'));
-        let here = sources.iter().filter(|(name, _)| **name == self.file || name.starts_with(&below));
+        let below = format!("{}/", self.within.trim_end_matches('/'));
+        let here = sources.iter().filter(|(name, _)| **name == self.within || name.starts_with(&below));
         let mut places = here.flat_map(|(name, text)| self.places(text).into_iter().map(move |at| (name.as_str(), at)));
         match (places.next(), places.count()) {
             (Some(place), 0) => Ok(place),
             (first, more) => {
                 let of = self.function.as_ref().map(|name| format!(" fn {name}:")).unwrap_or_default();
                 let times = usize::from(first.is_some()) + more;
-                Err(format!("{}:{of} the fragment occurs {times} times, not once: {}", self.file, self.old))
+                Err(format!("{}:{of} the fragment occurs {times} times, not once: {}", self.within, self.old))
             }
         }
     }
@@ -162,21 +162,21 @@ fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    const LIST: &str = "# A list.\n\n[[mutation]] # one\nfile = \"a/b.rs\"\nold = \"x \\\"y\\\" \\\\\"\nnew = \"\"\n\n\
-                        [[mutation]]\nfile = \"a\"\nfn = \"g\"\nold = \"\"\"    if z {\n        end\"\"\"\nnew = '''\n\\'''\n";
+    const LIST: &str = "# A list.\n\n[[mutation]] # one\nin = \"a/b.rs\"\nold = \"x \\\"y\\\" \\\\\"\nnew = \"\"\n\n\
+                        [[mutation]]\nin = \"a\"\nfn = \"g\"\nold = \"\"\"    if z {\n        end\"\"\"\nnew = '''\n\\'''\n";
 
     #[test]
     fn a_list_is_read() {
         let [one, two] = &read(LIST).unwrap()[..] else { panic!("there are two") };
-        assert_eq!((one.file.as_str(), one.old.as_str(), one.new.as_str()), ("a/b.rs", "x \"y\" \\", ""));
+        assert_eq!((one.within.as_str(), one.old.as_str(), one.new.as_str()), ("a/b.rs", "x \"y\" \\", ""));
         assert_eq!(
             (two.function.as_deref(), two.old.as_str(), two.new.as_str()),
             (Some("g"), "    if z {\n        end", "\\")
         );
         for wrong in [
             "old = \"x\"\n",
+            "[[mutation]]\nin = \"x\"\n",
             "[[mutation]]\nfile = \"x\"\n",
-            "[[mutation]]\nfiles = \"x\"\n",
             "[[mutation]]\nold = x\n",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
@@ -187,9 +187,9 @@ mod tests {
     fn a_fragment_is_found_once_by_function_and_whatever_its_spaces() {
         let text = "fn f() {\n    a(\n        b, c\n    );\n}\n\nfn g() {\n    a(b, c);\n    d();\n}\n".to_owned();
         let sources = BTreeMap::from([("s/x.rs".to_owned(), text.clone())]);
-        let place = |file: &str, function: Option<&str>, old: &str| {
+        let place = |within: &str, function: Option<&str>, old: &str| {
             let function = function.map(String::from);
-            let mutation = Mutation { file: file.into(), function, old: old.into(), new: String::new() };
+            let mutation = Mutation { within: within.into(), function, old: old.into(), new: String::new() };
             mutation.place(&sources).map(|(name, at)| (name.to_owned(), text[at].to_owned()))
         };
         let found = |piece: &str| Ok(("s/x.rs".to_owned(), piece.to_owned()));
