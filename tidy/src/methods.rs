@@ -39,15 +39,20 @@ pub fn method_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
     by_type.flat_map(|types| circles_of(&types, &BTreeMap::new())).collect()
 }
 
-/// The circles of files of this folder that call each other's methods of all types that are declared in the folder and are
-/// implemented in several files.
+/// For each folder, the circles of its files that call each other's methods of all types that are declared in the folder and
+/// are implemented in several files.
 #[must_use]
-pub fn folder_circles(sources: &BTreeMap<String, String>, folder: &str) -> Vec<Circle> {
-    let is_here = |file: &String| file.rsplit_once('/').is_some_and(|(of, _)| of == folder);
-    let spread = parts(sources).into_iter().filter(|((file, _), parts)| is_here(file) && parts.len() > 1);
-    let types = spread.map(|((_, name), parts)| (name, parts)).collect();
-    let texts = sources.iter().filter(|(file, _)| is_here(file)).map(|(file, text)| (file.clone(), code(text)));
-    circles_of(&types, &texts.collect())
+pub fn folder_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
+    let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let mut of_folders: BTreeMap<Option<String>, BTreeMap<String, Vec<Part>>> = BTreeMap::new();
+    for ((file, name), parts) in parts(sources).into_iter().filter(|(_, parts)| parts.len() > 1) {
+        of_folders.entry(folder(&file)).or_default().entry(name).or_default().extend(parts);
+    }
+    let circles_in = |(of, types): (Option<String>, BTreeMap<String, Vec<Part>>)| {
+        let texts = sources.iter().filter(|(file, _)| folder(file) == of);
+        circles_of(&types, &texts.map(|(file, text)| (file.clone(), code(text))).collect())
+    };
+    of_folders.into_iter().flat_map(circles_in).collect()
 }
 
 /// The number of types that are implemented in several files.
@@ -251,11 +256,11 @@ mod tests {
         let lib = "mod a;\nmod b;\nstruct Work;\n\nstruct Fleet;\n\nimpl Work {\n    fn look(&self) {}\n}\n\nimpl Fleet {\n    fn all(&self) {}\n}";
         let a = "use super::{Fleet, Work};\n\nimpl Work {\n    fn rest(&mut self, fleet: &mut Fleet) {\n        fleet.lose(self);\n    }\n}";
         let b = "use super::{Fleet, Work};\n\nimpl Fleet {\n    fn lose(&mut self, core: &mut Core) {\n        core.work.rest(self);\n    }\n}";
-        let found = folder_circles(&sources(&[("lib", lib), ("a", a), ("b", b)]), "x/src");
+        let found = folder_circles(&sources(&[("lib", lib), ("a", a), ("b", b)]));
         let files: Vec<BTreeSet<String>> = found.into_iter().map(|circle| circle.files).collect();
         assert_eq!(files, [["x/src/a.rs", "x/src/b.rs"].map(str::to_owned).into()]);
         let mended = b.replace("core.work.rest(self)", "core.work.look()");
-        assert_eq!(folder_circles(&sources(&[("lib", lib), ("a", a), ("b", &mended)]), "x/src"), []);
+        assert_eq!(folder_circles(&sources(&[("lib", lib), ("a", a), ("b", &mended)])), []);
     }
 
     #[test]

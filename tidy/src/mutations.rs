@@ -113,17 +113,15 @@ impl Mutation {
 
     /// The places of the fragment in a text.
     fn places(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(function) = &self.function else { return occurrences(text, &self.old) };
+        let all = occurrences(text, &self.old);
+        let Some(function) = self.function.as_ref().filter(|_| !all.is_empty()) else { return all };
         let starts: Vec<usize> =
             std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).chain([text.len()]).collect();
         let named = functions(text).into_iter().filter(|(_, _, name)| name == function);
         let bodies = named.map(|(line, lines, _)| starts[line - 1]..starts[line - 1 + lines]);
-        let within = |body: Range<usize>| {
-            occurrences(&text[body.clone()], &self.old)
-                .into_iter()
-                .map(move |at| body.start + at.start..body.start + at.end)
-        };
-        bodies.flat_map(within).collect()
+        let bodies: Vec<Range<usize>> = bodies.collect();
+        let is_within = |at: &Range<usize>| bodies.iter().any(|body| body.start <= at.start && at.end <= body.end);
+        all.into_iter().filter(is_within).collect()
     }
 }
 
@@ -149,8 +147,8 @@ fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
         }
         Some(text.len() - rest.len())
     };
-    let first = fragment.trim_start().chars().next();
-    let starts = text.char_indices().filter(|(_, letter)| Some(*letter) == first).map(|(at, _)| at);
+    let first = fragment.split_whitespace().next().unwrap_or_default();
+    let starts = text.match_indices(first).map(|(at, _)| at);
     // Whitespace before the fragment belongs to the match.
     let lead = fragment.len() - fragment.trim_start().len();
     let starts = starts.filter_map(|at| at.checked_sub(lead).filter(|from| text.is_char_boundary(*from)));
@@ -173,12 +171,9 @@ mod tests {
             (two.function.as_deref(), two.old.as_str(), two.new.as_str()),
             (Some("g"), "    if z {\n        end", "\\")
         );
-        for wrong in [
-            "old = \"x\"\n",
-            "[[mutation]]\nin = \"x\"\n",
-            "[[mutation]]\nfile = \"x\"\n",
-            "[[mutation]]\nold = x\n",
-        ] {
+        for wrong in
+            ["old = \"x\"\n", "[[mutation]]\nin = \"x\"\n", "[[mutation]]\nfile = \"x\"\n", "[[mutation]]\nold = x\n"]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

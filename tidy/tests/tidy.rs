@@ -134,9 +134,7 @@ fn files_do_not_call_the_methods_of_one_type_in_circles() {
     let spread = spread_types(&sources);
     assert!(spread > 15, "only {spread} types are implemented in several files: the scan is broken");
     let mut wrong = Vec::new();
-    let folders: BTreeSet<&str> = sources.keys().filter_map(|file| Some(file.rsplit_once('/')?.0)).collect();
-    let of_folders = folders.into_iter().flat_map(|folder| folder_circles(&sources, folder));
-    for circle in method_circles(&sources).into_iter().chain(of_folders) {
+    for circle in method_circles(&sources).into_iter().chain(folder_circles(&sources)) {
         let calls: Vec<String> = circle.calls.iter().map(|call| format!("  {call}")).collect();
         wrong.push(format!("{}: these files call each other in a circle:\n{}", circle.of, calls.join("\n")));
     }

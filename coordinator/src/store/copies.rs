@@ -8,14 +8,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    ops::Range,
 };
 
 use bytes::Bytes;
 use evoxo_common::envelope::mark;
-use object_store::{ObjectStoreExt as _, path::Path};
 
-use super::{Reader, Store, answer, disk::Waits, objects::Found};
+use super::{Store, answer, disk::Waits, objects::Found, reader::is_good};
 use crate::{
     core::{Mended, StoreFault},
     names::{CHECKPOINT, CHECKPOINT_COPY, FINISHED, copy_name, finished_name, object_named},
@@ -223,82 +221,5 @@ impl Store {
                 self.shown
             );
         }
-    }
-}
-
-/// These bytes of an object; none if it is too short.
-fn part(whole: &Bytes, range: Range<u64>) -> Bytes {
-    let [start, end] = [range.start, range.end].map(|place| usize::try_from(place).unwrap_or(usize::MAX));
-    if start <= end && end <= whole.len() { whole.slice(start..end) } else { Bytes::new() }
-}
-
-/// Whether these bytes match the digest in the name of this object of finished replicas.
-fn is_good(object: &str, bytes: &Bytes) -> bool {
-    object_named(object, FINISHED).is_some_and(|named| named.is_of(bytes))
-}
-
-impl Reader {
-    /// Whether an object of finished replicas and its copy are both good, read one after the other; `None` if one cannot be read.
-    pub(crate) async fn are_good(&self, run: &str, object: &str) -> Option<bool> {
-        for name in [Some(object.to_owned()), copy_name(object)].into_iter().flatten() {
-            match answer::read(&*self.objects, &Path::from(format!("runs/{run}/{name}"))).await {
-                Ok(bytes) if is_good(object, &bytes) => {}
-                Ok(_) | Err(object_store::Error::NotFound { .. }) => return Some(false),
-                Err(_) => return None,
-            }
-        }
-        Some(true)
-    }
-
-    /// The bytes of a finished replica, sealed. They are read from its object alone, or from the copy if the object was damaged
-    /// since it was written.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn finished(&self, run: &str, place: &PackPlace) -> Result<Bytes, String> {
-        let mut bad = Vec::new();
-        for name in [Some(place.object.to_string()), copy_name(&place.object)].into_iter().flatten() {
-            let name = format!("runs/{run}/{name}");
-            let path = Path::from(name.as_str());
-            let read = match self.objects.get_range(&path, place.range()).await {
-                // Some buckets answer with the whole object.
-                Err(error) if !matches!(error, object_store::Error::NotFound { .. }) => {
-                    let whole = answer::read(&*self.objects, &path).await;
-                    whole.map(|whole| part(&whole, place.range()))
-                }
-                read => read,
-            };
-            match read {
-                Ok(bytes) if place.is_of(&bytes) => return Ok(bytes),
-                Ok(_) => bad.push(format!("the object {name} is damaged in the store {}", self.shown)),
-                Err(error) => bad.push(self.unreadable(&name, &error)),
-            }
-        }
-        Err(bad.join(", and "))
-    }
-
-    /// The bytes of an object of a run, by its name below `runs/RUN/`. If the object is a checkpoint and was damaged since it was
-    /// written, the bytes of its copy.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
-        Ok(self.get_up_to(run, object, u64::MAX).await?.unwrap_or_default())
-    }
-
-    /// Like [`Reader::get`], if the object has at most `bytes_max` bytes; otherwise nothing is read.
-    ///
-    /// # Errors
-    /// A sentence that names the object.
-    pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
-        let found = self.read_up_to(run, object, bytes_max).await;
-        let (Some(named), Some(copy)) = (object_named(object, CHECKPOINT), copy_name(object)) else { return found };
-        if !found.as_ref().is_ok_and(|bytes| bytes.as_ref().is_none_or(|bytes| named.is_of(bytes)))
-            && let Ok(Some(bytes)) = self.read_up_to(run, &copy, bytes_max).await
-            && named.is_of(&bytes)
-        {
-            return Ok(Some(bytes));
-        }
-        found
     }
 }

@@ -30,6 +30,7 @@ mod orders;
 mod place;
 mod prompt;
 mod prune;
+mod reader;
 mod refused;
 mod restored;
 #[cfg(test)]
@@ -47,7 +48,7 @@ use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::STORE_FORMAT;
-use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
+use object_store::ObjectStore;
 
 use crate::{
     core::{StoreFault, Stored, Write},
@@ -60,6 +61,7 @@ pub use leader::{Cluster, Epoch, Leader, Security, record_lost, superseded_by, s
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log, LogPart};
 pub use place::Lock;
 pub(crate) use place::directory_of;
+pub use reader::Reader;
 pub use refused::Refused;
 pub use restored::restored;
 pub use upgrade::{Judged, Prospect, Upgrade, check_upgrade};
@@ -196,29 +198,6 @@ pub struct Store {
     ended: Arc<AtomicU64>,
     /// Thresholds for writing the index of a run.
     thresholds: index::Thresholds,
-}
-
-/// Reads objects of a store. Cheap to clone.
-#[derive(Clone)]
-pub struct Reader {
-    objects: Arc<dyn ObjectStore>,
-    shown: String,
-}
-
-impl Reader {
-    /// The bytes of one object of a run, if there are at most `bytes_max`.
-    async fn read_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
-        let name = format!("runs/{run}/{object}");
-        let bytes = async {
-            let found = self.objects.get(&Path::from(name.as_str())).await?;
-            if found.meta.size > bytes_max { Ok(None) } else { found.bytes().await.map(Some) }
-        };
-        bytes.await.map_err(|error| self.unreadable(&name, &error))
-    }
-
-    fn unreadable(&self, name: &str, error: &object_store::Error) -> String {
-        format!("the object {name} cannot be read in the store {}: {}", self.shown, cause(error))
-    }
 }
 
 /// What the store knows about a run.
