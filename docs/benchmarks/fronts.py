@@ -1,4 +1,4 @@
-"""NSGA-II and NSGA-III of evoxo and of pymoo: their last populations, measured by pymoo's code for both.
+"""NSGA-II, SMS-EMOA and NSGA-III of evoxo and of pymoo: their last populations, measured by pymoo's code for both.
 
     python3 fronts.py run [PROBLEM...]    writes fronts.csv, or only the rows of these problems
     python3 fronts.py tables              prints the tables
@@ -19,7 +19,8 @@ import common
 EVALUATIONS = 25_000
 SEEDS = 31
 PROBLEMS = ["zdt1", "zdt2", "zdt3", "zdt4", "zdt6", "dtlz2"]
-"""Those of NSGA-II, measured by hypervolume."""
+"""Those of NSGA-II and SMS-EMOA, measured by hypervolume."""
+SMS_SEEDS = 11
 SIZES = {3: 92, 8: 156}
 """The population of NSGA-III for each number of objectives (Deb and Jain 2014)."""
 GENERATIONS = {"dtlz1-3": 400, "dtlz2-3": 250, "dtlz3-3": 1000, "dtlz4-3": 600, "dtlz2-8": 500}
@@ -75,14 +76,19 @@ def evaluations(name: str) -> int:
     return EVALUATIONS if name in PROBLEMS else GENERATIONS[name] * SIZES[divided(name)[1]]
 
 
-def of_pymoo(name: str, seed: int) -> float:
+def of_pymoo(name: str, seed: int, algorithm: str) -> float:
     from pymoo.algorithms.moo.nsga2 import NSGA2
     from pymoo.algorithms.moo.nsga3 import NSGA3
+    from pymoo.algorithms.moo.sms import SMSEMOA
     from pymoo.optimize import minimize
 
     objectives = divided(name)[1]
-    two = name in PROBLEMS
-    search = NSGA2(pop_size=100) if two else NSGA3(directions(objectives), pop_size=SIZES[objectives])
+    searches = {
+        "nsga2": lambda: NSGA2(pop_size=100),
+        "sms-emoa": lambda: SMSEMOA(pop_size=100),
+        "nsga3": lambda: NSGA3(directions(objectives), pop_size=SIZES[objectives]),
+    }
+    search = searches[algorithm]()
     found = minimize(made(name), search, ("n_eval", evaluations(name)), seed=seed, verbose=False)
     assert found.algorithm.evaluator.n_eval == evaluations(name)
     return measured(name, found.pop.get("F"))
@@ -118,9 +124,12 @@ def program(name: str) -> None:
 def run(names: List[str]) -> None:
     for name in names or PROBLEMS + MANY:
         seeds = SEEDS if name in PROBLEMS else MANY_SEEDS
-        found = {"pymoo": [of_pymoo(name, seed) for seed in range(1, seeds + 1)]}
+        own = "nsga2" if name in PROBLEMS else "nsga3"
+        found = {"pymoo": [of_pymoo(name, seed, own) for seed in range(1, seeds + 1)]}
         if name in PROBLEMS:
             found["evoxo"] = of_evoxo(name, seeds, {"algorithm": "nsga2"})
+            found["sms-emoa"] = of_evoxo(name, SMS_SEEDS, {"algorithm": "sms-emoa"})
+            found["pymoo sms-emoa"] = [of_pymoo(name, seed, "sms-emoa") for seed in range(1, SMS_SEEDS + 1)]
         else:
             found["evoxo"] = of_evoxo(name, seeds, {"algorithm": "nsga3", **PAPER})
             found["defaults"] = of_evoxo(name, seeds, {"algorithm": "nsga3", "crossover": 0.9, "crossover_eta": 15})
@@ -142,7 +151,8 @@ def tables() -> None:
     read = {(row["problem"], row["search"]): row["values"].split() for row in common.read("fronts.csv")}
     all = {key: common.interval([float(value) for value in values]) for key, values in read.items()}
     many = ["evoxo", "pymoo", "defaults", "nsga2"]
-    for names, searches, digits in ((PROBLEMS, many[:2], ".4f"), (MANY, many, ".5f")):
+    sms = ["sms-emoa", "pymoo sms-emoa", "evoxo"]
+    for names, searches, digits in ((PROBLEMS, many[:2], ".4f"), (PROBLEMS, sms, ".4f"), (MANY, many, ".5f")):
         rows = []
         for name in names:
             found = [all.get((name, search)) for search in searches]

@@ -30,7 +30,7 @@ it took one worker, and its digest must be the one of the run. A gene that a chi
 the individual in which crossover or mutation made it. Two individuals with the same genes count as one.
 
 It is known for the tables of invincible, the strings of ternary (repairs in games are births too), the rules of rules, and \
-for searches of evolve that make candidates from others that they keep: ga, with islands too, nsga2, nsga3, and map-elites.
+for searches of evolve that make candidates from others that they keep: ga, with islands too, nsga2, nsga3, sms-emoa, and map-elites.
 
 Examples:
   evoxo ancestry out/tsp

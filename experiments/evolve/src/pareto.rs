@@ -133,6 +133,22 @@ pub fn hypervolume(points: &[&[f64]], reference: &[f64]) -> f64 {
     volume.min(f64::MAX)
 }
 
+/// What each point adds to the [hypervolume] of all: what only it dominates, up to a reference point that all of them dominate. They
+/// are a front: no point dominates another, and of equal ones each adds nothing.
+#[must_use]
+pub fn contributions(front: &[&[f64]], reference: &[f64]) -> Vec<f64> {
+    let added = |(place, point): (usize, &&[f64])| {
+        let point = *point;
+        let others = front.iter().enumerate().filter(|(other, _)| *other != place);
+        let behind = |(_, other): (usize, &&[f64])| point.iter().zip(*other).map(|(one, two)| one.max(*two)).collect();
+        let mut shared: Vec<Vec<f64>> = others.map(behind).collect();
+        keep_front(&mut shared);
+        let mut shared: Vec<&[f64]> = shared.iter().map(Vec::as_slice).collect();
+        inclusive(point, reference) - volume(&mut shared, reference)
+    };
+    front.iter().enumerate().map(added).collect()
+}
+
 /// The volume between a point and the reference point.
 fn inclusive(point: &[f64], reference: &[f64]) -> f64 {
     point.iter().zip(reference).map(|(value, limit)| limit - value).product()
@@ -329,6 +345,25 @@ mod tests {
         assert!(is_exact(100, 5) && !is_exact(300, 5) && is_exact(10_000, 3) && !is_exact(1, 7));
         let corner = vec![vec![0.5; 7]];
         assert_eq!(of_cloud(&corner, hypervolume), 1.0 / 128.0, "a single point fills its box");
+    }
+
+    #[test]
+    fn contributions_are_what_is_lost_without_a_point() {
+        for objectives in [2, 3] {
+            let mut rng = Stream::root(objectives as u64).rng();
+            let cloud = (0..200).map(|_| (0..objectives).map(|_| below(&mut rng, 60) as f64).collect());
+            let mut points: Vec<Vec<f64>> = cloud.collect();
+            keep_front(&mut points);
+            assert!(points.len() > 2, "{points:?}");
+            let reference = vec![60.0; objectives];
+            let all: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+            let whole = hypervolume(&all, &reference);
+            for (place, added) in contributions(&all, &reference).into_iter().enumerate() {
+                let rest: Vec<&[f64]> = [&all[..place], &all[place + 1..]].concat();
+                assert_eq!(added, whole - hypervolume(&rest, &reference));
+            }
+        }
+        assert_eq!(contributions(&[&[1.0, 1.0], &[1.0, 1.0]], &[2.0, 2.0]), [0.0, 0.0]);
     }
 
     #[test]

@@ -59,6 +59,8 @@ fn every_algorithm_meets_the_contract() {
          confirmations = 2\n",
         "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\nevaluations = 200\npopulation = 20\n",
         "algorithm = \"nsga3\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
+        "algorithm = \"sms-emoa\"\nproblem = \"dtlz2\"\nlength = 5\nevaluations = 200\npopulation = 20\n",
+        "algorithm = \"sms-emoa\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))

@@ -1,5 +1,5 @@
-//! How NSGA-II and NSGA-III make children: the parents of a child win two binary tournaments. What wins a tournament, and which
-//! individuals stay, is in the files of the two.
+//! How algorithms for several objectives make children: the parents of a child win two binary tournaments. What wins a tournament,
+//! and which individuals stay, is in the files of the algorithms.
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -20,6 +20,15 @@ pub(super) struct Mating<'a> {
     pub(super) population: &'a [Individual],
     /// Compares the individuals in two places: the lesser one wins a tournament, and the first of two that are equal.
     pub(super) compare: Box<dyn Fn(usize, usize) -> Ordering + 'a>,
+}
+
+/// Compares for a tournament the individuals in two places: the feasible one wins, or the one that breaks constraints less. Feasible
+/// ones are equal.
+pub(super) fn feasible_first(population: &[Individual]) -> impl Fn(usize, usize) -> Ordering {
+    |one, other| {
+        let [one, other] = [one, other].map(|place| &population[place].evaluation);
+        if one.feasible() && other.feasible() { Ordering::Equal } else { one.compare(other) }
+    }
 }
 
 impl Mating<'_> {

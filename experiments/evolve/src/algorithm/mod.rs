@@ -20,6 +20,7 @@ mod openai_es;
 mod operators;
 mod own;
 mod random;
+mod sms_emoa;
 mod strategies;
 mod table;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use nsga3::{Nsga3, Settings as Nsga3Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use random::{Random, Settings as RandomSettings};
+pub use sms_emoa::{Settings as SmsEmoaSettings, SmsEmoa};
 pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed, open_or_having};
 pub use windowed::{Steady, WINDOW_MAX, Windowed};
 
@@ -72,6 +74,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<CmaMae>(),
     &AlgorithmKind::of::<OwnAlgorithm>(),
     &AlgorithmKind::of::<Nsga3>(),
+    &AlgorithmKind::of::<SmsEmoa>(),
 ];
 
 /// An optimiser between two batches: a pure state machine.

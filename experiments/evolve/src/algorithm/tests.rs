@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 19] = [
+const ALL: [(&str, &str, usize, Make); 20] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -145,6 +145,13 @@ const ALL: [(&str, &str, usize, Make); 19] = [
             Some(state) => Box::new(Nsga3::restore(&settings, search, state)?),
         })
     }),
+    ("sms-emoa", "zdt1", 4, |search, state| {
+        let settings = SmsEmoaSettings { population: 20, ..SmsEmoaSettings::default() };
+        Ok(match state {
+            None => Box::new(SmsEmoa::start(&settings, search)?),
+            Some(state) => Box::new(SmsEmoa::restore(&settings, search, state)?),
+        })
+    }),
     ("map-elites", "arm", 3, |search, state| {
         let settings = MapElitesSettings { batch: 20, ..grid(problem::find("arm").unwrap(), 6) };
         Ok(match state {
@@ -199,7 +206,7 @@ const ALL: [(&str, &str, usize, Make); 19] = [
 
 /// The algorithms whose candidates have parents, each with its name and its problem.
 pub(crate) fn with_parents() -> Vec<(&'static str, Box<dyn Algorithm>, &'static Problem)> {
-    let named = ["ga", "restricted-ga", "nsga2", "nsga3", "map-elites", "islands", "windowed"];
+    let named = ["ga", "restricted-ga", "nsga2", "nsga3", "sms-emoa", "map-elites", "islands", "windowed"];
     let start = |(name, problem, length, make): (&'static str, &str, usize, Make)| {
         let problem = problem::find(problem).unwrap();
         (name, make(search(problem, length, 600), None).unwrap(), problem)

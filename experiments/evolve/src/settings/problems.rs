@@ -39,8 +39,12 @@ impl Settings {
         let objectives = self.objectives().len();
         if objectives > self.algorithm.objectives_max {
             let others = listed(&having(|kind| objectives <= kind.objectives_max && kind != BASELINE), "or");
+            let most = match self.algorithm.objectives_max {
+                1 => "only one".into(),
+                most => format!("at most {most}"),
+            };
             let sentence =
-                format!("the problem has {objectives} objectives, but this algorithm takes only one: choose {others}");
+                format!("the problem has {objectives} objectives, but this algorithm takes {most}: choose {others}");
             found.push((Name::algorithm, sentence));
         }
         if !self.reference.is_empty() && self.reference.len() != objectives {

@@ -9,7 +9,7 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-use std::{cmp::Ordering, ops::Range};
+use std::ops::Range;
 
 use evoxo_common::rng::below;
 use prost::Message as _;
@@ -17,7 +17,7 @@ use prost::Message as _;
 use super::{
     Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
-    mating::Mating,
+    mating::{Mating, feasible_first},
     nsga2::{FRONT_MAX, ranks},
     operators::{OPERATORS, variation},
     steady, within,
@@ -155,15 +155,11 @@ impl Listed for Nsga3 {
 }
 
 impl Nsga3 {
-    /// Of two parents the feasible one wins, or the one that breaks constraints less. Feasible ones are equally good (Jain and
-    /// Deb 2014, section III.C): selection is the work of the directions.
+    /// Feasible parents are equally good (Jain and Deb 2014, section III.C): selection is the work of the directions.
     fn mating(&self) -> Mating<'_> {
         let Self { settings, search, births, population, .. } = self;
-        let compare = |one: usize, other: usize| {
-            let [one, other] = [one, other].map(|place| &population[place].evaluation);
-            if one.feasible() && other.feasible() { Ordering::Equal } else { one.compare(other) }
-        };
-        Mating { variation: &settings.variation, search, births: *births, population, compare: Box::new(compare) }
+        let compare = Box::new(feasible_first(population));
+        Mating { variation: &settings.variation, search, births: *births, population, compare }
     }
 
     /// Keeps whole fronts of parents and children, and of the first front that does not fit, those that spread the population
