@@ -133,20 +133,41 @@ pub fn hypervolume(points: &[&[f64]], reference: &[f64]) -> f64 {
     volume.min(f64::MAX)
 }
 
-/// What each point adds to the [hypervolume] of all: what only it dominates, up to a reference point that all of them dominate. They
-/// are a front: no point dominates another, and of equal ones each adds nothing.
+/// What each point of a front adds to the [hypervolume] of all: what only it dominates, up to a reference point that all of them
+/// dominate. There are two or three objectives. Of equal points each adds nothing. It takes n^2 steps for each corner that a point
+/// sees of the others.
 #[must_use]
 pub fn contributions(front: &[&[f64]], reference: &[f64]) -> Vec<f64> {
-    let added = |(place, point): (usize, &&[f64])| {
-        let point = *point;
-        let others = front.iter().enumerate().filter(|(other, _)| *other != place);
-        let behind = |(_, other): (usize, &&[f64])| point.iter().zip(*other).map(|(one, two)| one.max(*two)).collect();
-        let mut shared: Vec<Vec<f64>> = others.map(behind).collect();
-        keep_front(&mut shared);
-        let mut shared: Vec<&[f64]> = shared.iter().map(Vec::as_slice).collect();
-        inclusive(point, reference) - volume(&mut shared, reference)
+    // Two objectives are three of which the last is 0, up to 1.
+    let third = |numbers: &[f64], usual: f64| [numbers[0], numbers[1], numbers.get(2).copied().unwrap_or(usual)];
+    let points: Vec<[f64; 3]> = front.iter().map(|point| third(point, 0.0)).collect();
+    let limit = third(reference, 1.0);
+    let mut upwards: Vec<usize> = (0..points.len()).collect();
+    upwards.sort_by(|one, two| order(points[*one][2], points[*two][2]));
+    let added = |own: usize| {
+        let point = points[own];
+        let base = (limit[0] - point[0]) * (limit[1] - point[1]);
+        // From below, the others cover more and more of the point's box: the area behind a staircase.
+        let mut stairs: Vec<[f64; 2]> = Vec::new();
+        let (mut sum, mut covered, mut height) = (0.0, 0.0, point[2]);
+        for other in upwards.iter().filter(|other| **other != own) {
+            let [x, y, z]: [f64; 3] = std::array::from_fn(|index| points[*other][index].max(point[index]));
+            if stairs.iter().any(|step| step[0] <= x && step[1] <= y) {
+                continue;
+            }
+            sum += (base - covered) * (z - height);
+            height = z;
+            stairs.retain(|step| step[0] < x || step[1] < y);
+            stairs.insert(stairs.partition_point(|step| step[0] < x), [x, y]);
+            let ends = stairs.iter().skip(1).map(|step| step[0]).chain([limit[0]]);
+            covered = stairs.iter().zip(ends).map(|(step, end)| (end - step[0]) * (limit[1] - step[1])).sum();
+            if [x, y] == point[..2] {
+                return sum;
+            }
+        }
+        sum + (base - covered) * (limit[2] - height)
     };
-    front.iter().enumerate().map(added).collect()
+    (0..points.len()).map(added).collect()
 }
 
 /// The volume between a point and the reference point.
