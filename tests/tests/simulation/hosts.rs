@@ -82,15 +82,20 @@ impl Model {
     }
 }
 
-/// A resource that does one thing after another. The value is when it is free.
+/// A resource that does one thing after another.
 #[derive(Default)]
-struct Queue(Nanos);
+struct Queue {
+    free: Nanos,
+    /// How long it was occupied.
+    busy: Nanos,
+}
 
 impl Queue {
     /// Occupies the resource for this long, once it is free; returns when that ends.
     fn take(&mut self, from: Nanos, how_long: Nanos) -> Nanos {
-        self.0 = self.0.max(from) + how_long;
-        self.0
+        self.busy += how_long;
+        self.free = self.free.max(from) + how_long;
+        self.free
     }
 }
 
@@ -130,6 +135,10 @@ struct Simulated {
     chain: Nanos,
     /// The time that all lanes together planned, checked, absorbed and sealed.
     jobs: Nanos,
+    /// How long the coordinator's thread, its busiest lane, and its card in its busier direction were occupied.
+    core: Nanos,
+    lane: Nanos,
+    card: Nanos,
 }
 
 impl Simulated {
@@ -147,6 +156,7 @@ struct Hosts<'a> {
     /// The tasks of each round.
     rounds: BTreeMap<(ReplicaKey, u64), Vec<Digest>>,
     jobs: Nanos,
+    lane: Nanos,
     now: Nanos,
     queue: BTreeMap<(Nanos, u64), Happening>,
     counter: u64,
@@ -192,6 +202,7 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
         tasks: 0,
         rounds: BTreeMap::new(),
         jobs: 0,
+        lane: 0,
         now: 0,
         queue: BTreeMap::new(),
         counter: 0,
@@ -218,8 +229,17 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
     all.plan(begin, Happening::ToCore(Event::Request { id: RequestId(0), request }));
     loop {
         if let Some((end, digest)) = all.finished.take() {
-            let (busy, tasks, jobs) = (all.busy, all.tasks, all.jobs);
-            return Simulated { time: end - begin, digest, busy, tasks, chain: all.chain(), jobs };
+            return Simulated {
+                time: end - begin,
+                digest,
+                busy: all.busy,
+                tasks: all.tasks,
+                chain: all.chain(),
+                jobs: all.jobs,
+                core: all.core_thread.busy,
+                lane: all.lane,
+                card: all.card_in.busy.max(all.card_out.busy),
+            };
         }
         let ((at, _), next) = all.queue.pop_first().expect("something happens until the end");
         all.now = at;
@@ -314,7 +334,7 @@ impl Hosts<'_> {
                     let (reports, took) = self.model.timed(|| replicas.run(job));
                     let took = took + self.model.job;
                     let at = queue.take(at, took);
-                    self.jobs += took;
+                    (self.jobs, self.lane) = (self.jobs + took, self.lane.max(queue.busy));
                     for report in &reports {
                         if let Report::Planned { replica, round, tasks, .. } = report {
                             let hashes = tasks.iter().map(|task| task.encoded.hash);
@@ -365,7 +385,7 @@ impl Hosts<'_> {
                 worker_core::Effect::Send(message) => {
                     let (bytes, encoding) = model.timed(|| message.encode_to_vec());
                     // The coordinator's card starts to receive the bytes when the first one arrives.
-                    let begins = self.hosts[host].card.0.max(at + encoding + model.at_end(bytes.len()));
+                    let begins = self.hosts[host].card.free.max(at + encoding + model.at_end(bytes.len()));
                     self.hosts[host].card.take(begins, model.on_card(bytes.len()));
                     self.plan(begins + model.latency, Happening::AtCard(host, bytes));
                 }
@@ -508,31 +528,47 @@ fn one_learner_on_many_hosts() {
 /// The hosts for which the time without a task is counted.
 const COUNTED: [usize; 4] = [2, 8, 16, 64];
 
-/// Prints the share of the hosts' time in which they compute nothing, for each file of `FILES` (names of files in
-/// `experiments/`, without the ending, separated by commas), with the measured durations of its tasks. A smaller copy of a file is
-/// named with its changes: `td3d-paper:games=20000`. A run takes at least `chain_s`, because of the dependencies between rounds.
+/// The configuration of a file of `experiments/`, with what it reads from other files. A smaller copy is named with its changes:
+/// `td3d-paper:games=20000`.
+fn configuration(named: &str) -> Config {
+    let mut parts = named.split(':');
+    let path = workspace().join("experiments").join(format!("{}.toml", parts.next().expect("a name")));
+    let mut overrides: Vec<(String, String)> =
+        parts.filter_map(|part| part.split_once('=')).map(|(key, value)| (key.into(), value.into())).collect();
+    let text = std::fs::read_to_string(&path).expect("an experiment file");
+    loop {
+        let config = Config::parse(registry(), named, &text, &overrides).unwrap_or_else(|all| panic!("{all}"));
+        let Some(missing) = config.missing_file() else { return config };
+        let bytes = std::fs::read(path.with_file_name(missing)).expect("a file next to the experiment file");
+        let reads = config.kind.reads.expect("its kind reads files");
+        let said = (reads.settings)(&config.arms[0].settings, &bytes).unwrap_or_else(|why| panic!("{why}"));
+        overrides.extend(said.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+}
+
+/// Prints the share of the hosts' time in which they compute nothing, for each file of `FILES` (see [`configuration`], separated
+/// by commas), with the measured durations of its tasks, and what may limit it: the dependencies between rounds (`chain_s`), the
+/// coordinator's thread, its busiest lane, or its card of `GIGABITS` (10, or 0 for workers on its own host).
 #[test]
 #[ignore = "it computes whole experiments"]
 fn idle_time_of_experiments() {
     let files = std::env::var("FILES").expect("FILES=menace,rules");
-    let model = Model { gigabits: 10, latency: MS / 10, more: 0, measured: true, lanes: 16, job: 0 };
-    println!("file,hosts,tasks,busy_s,seconds,idle_percent,chain_s,jobs_s");
+    let gigabits = std::env::var("GIGABITS").map_or(10, |text| text.parse().expect("a number"));
+    let model = Model { gigabits, latency: MS / 10, more: 0, measured: true, lanes: 16, job: 0 };
+    println!("file,hosts,tasks,busy_s,seconds,idle_percent,chain_s,jobs_s,core_s,lane_s,card_s");
     for file in files.split(',') {
-        let mut parts = file.split(':');
-        let path = workspace().join("experiments").join(format!("{}.toml", parts.next().expect("a name")));
-        let overrides: Vec<(String, String)> =
-            parts.filter_map(|part| part.split_once('=')).map(|(key, value)| (key.into(), value.into())).collect();
-        let text = std::fs::read_to_string(&path).expect("an experiment file");
-        let config = Config::parse(registry(), file, &text, &overrides).unwrap_or_else(|all| panic!("{all}"));
-        let prepared = Prepared::new(config);
+        let prepared = Prepared::new(configuration(file));
         let mut known = Known::new();
         let mut digests = Vec::new();
         for hosts in COUNTED {
             let found = simulate_knowing(&prepared, hosts, model, &mut known);
-            let [busy, seconds, chain, jobs] =
-                [found.busy, found.time, found.chain, found.jobs].map(|time| time as f64 / 1e9);
+            let [busy, seconds, chain, jobs, core, lane, card] =
+                [found.busy, found.time, found.chain, found.jobs, found.core, found.lane, found.card]
+                    .map(|time| time as f64 / 1e9);
             let (tasks, idle) = (found.tasks, 100.0 * found.idle(hosts));
-            println!("{file},{hosts},{tasks},{busy:.2},{seconds:.2},{idle:.1},{chain:.2},{jobs:.2}");
+            println!(
+                "{file},{hosts},{tasks},{busy:.2},{seconds:.2},{idle:.1},{chain:.2},{jobs:.2},{core:.2},{lane:.2},{card:.2}"
+            );
             digests.push(found.digest);
         }
         assert!(digests.iter().all(|digest| *digest == digests[0]), "{file}: {digests:?}");
