@@ -6,7 +6,7 @@
 //! network, extra time per task, and [`CARRY`]. TLS and other work of the hosts are left out.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -61,6 +61,8 @@ struct Model {
     lanes: usize,
     /// How much longer each job of the replicas takes than it takes here.
     job: Nanos,
+    /// A task takes so many times as long as here: it stands for one of a larger experiment.
+    times: u64,
 }
 
 impl Model {
@@ -127,7 +129,7 @@ struct Simulated {
     /// From the submission of the run to its end.
     time: Nanos,
     digest: String,
-    /// The time that all hosts together computed tasks.
+    /// The time that all hosts together computed tasks; a second copy does not count.
     busy: Nanos,
     /// Computed tasks; a second copy counts.
     tasks: u64,
@@ -142,7 +144,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// The share of the hosts' time in which they computed no task.
+    /// The share of the hosts' time in which they computed no task, or one that another host computed before.
     fn idle(&self, hosts: usize) -> f64 {
         1.0 - self.busy as f64 / (hosts as f64 * self.time as f64)
     }
@@ -151,6 +153,7 @@ impl Simulated {
 struct Hosts<'a> {
     model: Model,
     known: &'a mut Known,
+    computed: BTreeSet<Digest>,
     busy: Nanos,
     tasks: u64,
     /// The tasks of each round.
@@ -198,6 +201,7 @@ fn simulate_knowing(prepared: &Arc<Prepared>, hosts: usize, model: Model, known:
     let mut all = Hosts {
         model,
         known,
+        computed: BTreeSet::new(),
         busy: 0,
         tasks: 0,
         rounds: BTreeMap::new(),
@@ -410,9 +414,14 @@ impl Hosts<'_> {
         let Some(task) = self.hosts[host].tasks.pop_front() else { return };
         let run = || registry().run(&task, &mut NoPrograms).expect("planned tasks are good");
         let model = self.model;
-        let (output, took) = self.known.entry(task.hash).or_insert_with(|| model.timed(run)).clone();
+        let compute = || {
+            let (output, took) = model.timed(run);
+            (output, model.times * took)
+        };
+        let (output, took) = self.known.entry(task.hash).or_insert_with(compute).clone();
         let took = took + model.more;
-        (self.busy, self.tasks) = (self.busy + took, self.tasks + 1);
+        self.busy += if self.computed.insert(task.hash) { took } else { 0 };
+        self.tasks += 1;
         self.plan(at + took, Happening::Computed(host, slot, Outcome::Output(output), took));
     }
 }
@@ -425,7 +434,7 @@ fn rounds_are_shared_by_all_hosts() {
          reply_bytes = 9\n",
     );
     let digest = digest_of_one_thread(&prepared.toml);
-    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 16, job: 0 };
+    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 16, job: 0, times: 1 };
     for hosts in [1, 2, 3, 4, 8, 16, 20] {
         let (time, found) = simulate(&prepared, hosts, model);
         assert_eq!(found, digest, "{hosts} hosts");
@@ -441,7 +450,8 @@ fn the_replicas_of_a_run_are_absorbed_by_several_cores() {
         "experiment = \"dispatch\"\nreplicas = 64\n[settings]\nrounds = 20\ntasks = 1\npayload_bytes = 40\n\
          reply_bytes = 9\n",
     );
-    let model = Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 1, job: 2 * MS };
+    let model =
+        Model { gigabits: 10, latency: MS / 10, more: 10 * MS, measured: false, lanes: 1, job: 2 * MS, times: 1 };
     let one = simulate_knowing(&prepared, 16, model, &mut Known::new());
     assert!(one.time > 64 * 20 * 2 * MS, "one core cannot absorb so fast: {} ms", one.time / MS);
     let several = simulate_knowing(&prepared, 16, Model { lanes: 16, ..model }, &mut Known::new());
@@ -457,11 +467,27 @@ fn pieces_of_rounds_are_planned_by_several_cores() {
         "experiment = \"dispatch\"\nreplicas = 64\n[settings]\nrounds = 1\ntasks = 60\npayload_bytes = 65536\n\
          reply_bytes = 9\n",
     );
-    let model = Model { gigabits: 0, latency: MS / 10, more: 3 * MS, measured: false, lanes: 64, job: 8 * MS };
+    let model =
+        Model { gigabits: 0, latency: MS / 10, more: 3 * MS, measured: false, lanes: 64, job: 8 * MS, times: 1 };
     let found = simulate_knowing(&prepared, 16, model, &mut Known::new());
     assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
     let one_by_one = 64 * 3 * model.job;
     assert!(found.time < one_by_one, "{} ms, and the plans take {} ms", found.time / MS, one_by_one / MS);
+}
+
+/// Tasks of 1 ms with 64 KB each. Four hosts need a fifth of the coordinator's card, and always have a task. For 64 the card is
+/// too slow, but it is never idle while they wait.
+#[test]
+fn tasks_with_many_bytes_are_limited_by_nothing_but_the_card() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 64\n[settings]\nrounds = 40\ntasks = 2\npayload_bytes = 65536\n\
+         reply_bytes = 9\n",
+    );
+    let model = Model { gigabits: 10, latency: MS / 10, more: MS, measured: false, lanes: 16, job: 0, times: 1 };
+    let [few, many] = [4, 64].map(|hosts| simulate_knowing(&prepared, hosts, model, &mut Known::new()));
+    assert_eq!(few.digest, many.digest);
+    assert!(few.idle(4) < 0.05, "four hosts have no task for {:.1} % of the time", 100.0 * few.idle(4));
+    assert!(20 * many.card > 19 * many.time, "{} of {} ms", many.card / MS, many.time / MS);
 }
 
 /// One replica has four times the rounds of the seven others. If all took turns, one host would compute its last thirty rounds
@@ -473,7 +499,7 @@ fn the_replica_with_the_most_work_left_comes_first() {
          reply_bytes = 9\n[arms.a]\n[arms.b]\n[arms.c]\n[arms.d]\n[arms.e]\n[arms.f]\n[arms.g]\n\
          [arms.long]\nrounds = 80\n",
     );
-    let model = Model { gigabits: 10, latency: MS / 10, more: 1100 * MS, measured: false, lanes: 1, job: 0 };
+    let model = Model { gigabits: 10, latency: MS / 10, more: 1100 * MS, measured: false, lanes: 1, job: 0, times: 1 };
     let found = simulate_knowing(&prepared, 2, model, &mut Known::new());
     assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
     assert!(found.idle(2) < 0.1, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(2));
@@ -512,7 +538,8 @@ fn one_learner_on_many_hosts() {
         for (learners, hosts, gigabits, game_ms) in rows.iter().copied() {
             let latency = if gigabits == 0 { 0 } else { MS / 10 };
             // A task is four games.
-            let model = Model { gigabits, latency, more: 4 * game_ms * MS, measured: true, lanes: 16, job: 0 };
+            let model =
+                Model { gigabits, latency, more: 4 * game_ms * MS, measured: true, lanes: 16, job: 0, times: 1 };
             // The difference between a longer and a shorter run, which excludes the test, the start and the end.
             let [half, whole] = [GAMES, 2 * GAMES].map(|games| {
                 let (time, digest) = simulate(&trial(learners, games), hosts, model);
@@ -529,16 +556,18 @@ fn one_learner_on_many_hosts() {
 const COUNTED: [usize; 4] = [2, 8, 16, 64];
 
 /// The configuration of a file of `experiments/`, with what it reads from other files. A smaller copy is named with its changes:
-/// `td3d-paper:games=20000`.
-fn configuration(named: &str) -> Config {
+/// `nndtf:iterations=2000:segment=100:times=25`, in which each task stands for one of 25 times its length.
+fn configuration(named: &str) -> (Config, u64) {
     let mut parts = named.split(':');
     let path = workspace().join("experiments").join(format!("{}.toml", parts.next().expect("a name")));
     let mut overrides: Vec<(String, String)> =
         parts.filter_map(|part| part.split_once('=')).map(|(key, value)| (key.into(), value.into())).collect();
+    let times = overrides.extract_if(.., |(key, _)| key == "times").last();
+    let times = times.map_or(1, |(_, text)| text.parse().expect("a whole number"));
     let text = std::fs::read_to_string(&path).expect("an experiment file");
     loop {
         let config = Config::parse(registry(), named, &text, &overrides).unwrap_or_else(|all| panic!("{all}"));
-        let Some(missing) = config.missing_file() else { return config };
+        let Some(missing) = config.missing_file() else { return (config, times) };
         let bytes = std::fs::read(path.with_file_name(missing)).expect("a file next to the experiment file");
         let reads = config.kind.reads.expect("its kind reads files");
         let said = (reads.settings)(&config.arms[0].settings, &bytes).unwrap_or_else(|why| panic!("{why}"));
@@ -554,10 +583,11 @@ fn configuration(named: &str) -> Config {
 fn idle_time_of_experiments() {
     let files = std::env::var("FILES").expect("FILES=menace,rules");
     let gigabits = std::env::var("GIGABITS").map_or(10, |text| text.parse().expect("a number"));
-    let model = Model { gigabits, latency: MS / 10, more: 0, measured: true, lanes: 16, job: 0 };
+    let model = Model { gigabits, latency: MS / 10, more: 0, measured: true, lanes: 16, job: 0, times: 1 };
     println!("file,hosts,tasks,busy_s,seconds,idle_percent,chain_s,jobs_s,core_s,lane_s,card_s");
     for file in files.split(',') {
-        let prepared = Prepared::new(configuration(file));
+        let (config, times) = configuration(file);
+        let (prepared, model) = (Prepared::new(config), Model { times, ..model });
         let mut known = Known::new();
         let mut digests = Vec::new();
         for hosts in COUNTED {
