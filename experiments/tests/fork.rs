@@ -14,7 +14,7 @@ use evoxo_experiments::registry;
 use small::SMALL;
 
 /// Searches with all algorithms, with several kinds of genes, with a window, with islands, and with noise.
-const SEARCHES: [&str; 12] = [
+const SEARCHES: [&str; 13] = [
     "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\ntournament = 3",
     "problem = \"onemax\"\nlength = 12\npopulation = 20\nelite = 0.2",
     "problem = \"tsp\"\nlength = 9\npopulation = 20\nislands = 4\nmigration = 2",
@@ -27,6 +27,7 @@ const SEARCHES: [&str; 12] = [
     "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\ninitial = 20\nwindow = 5",
     "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 4\npopulation = 20",
     "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\npopulation = 10\nemitters = 2\ninitial = 20",
+    "algorithm = \"pso\"\nproblem = \"sphere\"\nlength = 4\npopulation = 20",
 ];
 
 /// More files, in which settings matter that do not in the small ones.

@@ -58,7 +58,7 @@ mod tests {
 
     /// Every algorithm with generations and with windows, with noise, with a target, and one that ends by itself. Some of the
     /// ends below cut off a batch of each file.
-    const FILES: [&str; 27] = [
+    const FILES: [&str; 29] = [
         "algorithm = \"random\"\nproblem = \"onemax\"\nlength = 12\npopulation = 30",
         "algorithm = \"random\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
         "algorithm = \"ga\"\nproblem = \"sphere\"\nlength = 3\npopulation = 20\nslice = 7",
@@ -81,6 +81,8 @@ mod tests {
         "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 20",
         "algorithm = \"nsga3\"\nproblem = \"dtlz2\"\nlength = 5\npopulation = 10\nwindow = 4",
         "algorithm = \"sms-emoa\"\nproblem = \"zdt1\"\nlength = 4\npopulation = 20",
+        "algorithm = \"pso\"\nproblem = \"rosenbrock\"\nlength = 3",
+        "algorithm = \"pso\"\nproblem = \"noisy-sphere\"\nlength = 3\npopulation = 12\nconfirmations = 2",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\npopulation = 15\ninitial = 30\nemitters = 2",
         "algorithm = \"ga\"\nproblem = \"noisy-sphere\"\nlength = 3\npopulation = 20\nslice = 7\nconfirmations = 2",
         "algorithm = \"openai-es\"\nproblem = \"growing-noise\"\nlength = 3\npopulation = 20\nconfirmations = 2",

@@ -352,6 +352,26 @@ pub struct LShadeState {
     #[prost(uint32, tag = "6")]
     pub next: u32,
 }
+/// The state of a particle swarm between two batches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PsoState {
+    /// Candidates evaluated so far.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// The best position so far of each particle, with its evaluation.
+    #[prost(message, repeated, tag = "2")]
+    pub bests: ::prost::alloc::vec::Vec<Individual>,
+    /// The present position of each particle.
+    #[prost(message, repeated, tag = "3")]
+    pub positions: ::prost::alloc::vec::Vec<Candidate>,
+    /// The velocities of all particles, one after the other: for every gene that is not fixed, the way of the last move as a share
+    /// of the gene's width.
+    #[prost(double, repeated, tag = "4")]
+    pub velocities: ::prost::alloc::vec::Vec<f64>,
+    /// The evaluations after which the particles chose whom they inform.
+    #[prost(uint64, tag = "5")]
+    pub linked: u64,
+}
 /// The state of NSGA-III between two batches.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Nsga3State {

@@ -484,6 +484,7 @@ impl Experiment for Replica {
         "order_rate",
         "elite",
         "sigma",
+        "informed",
     ];
     type Settings = WithText<Settings>;
     type State = SearchState;

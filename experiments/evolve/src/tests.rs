@@ -54,6 +54,8 @@ fn every_algorithm_meets_the_contract() {
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\nnoise = \"yes\"\nconfirmations = 2\n",
         "algorithm = \"l-shade\"\nproblem = \"g06\"\nevaluations = 200\n",
         "algorithm = \"l-shade\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 200\nconfirmations = 3\n",
+        "algorithm = \"pso\"\nproblem = \"g06\"\nevaluations = 200\ninformed = 2\n",
+        "algorithm = \"pso\"\nproblem = \"noisy-sphere\"\nlength = 3\nevaluations = 200\npopulation = 15\nconfirmations = 3\n",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\npopulation = 10\ninitial = 30\n",
         "algorithm = \"cma-mae\"\nproblem = \"arm\"\nevaluations = 150\nemitters = 2\ncentroids = 30\nreference = []\nnoise = \"yes\"\n\
          confirmations = 2\n",

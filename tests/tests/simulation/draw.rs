@@ -175,7 +175,8 @@ const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
     [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n\
     [arms.nsga3]\nalgorithm = \"nsga3\"\nproblem = \"dtlz2\"\n\
-    [arms.mae]\nalgorithm = \"cma-mae\"\nproblem = \"arm\"\ninitial = 10\nemitters = 2\n";
+    [arms.mae]\nalgorithm = \"cma-mae\"\nproblem = \"arm\"\ninitial = 10\nemitters = 2\n\
+    [arms.swarm]\nalgorithm = \"pso\"\n";
 /// Windows narrower and wider than the number of tasks that the workers compute at once. The second arm ends in the middle of
 /// a window.
 const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\

@@ -19,6 +19,7 @@ mod nsga3;
 mod openai_es;
 mod operators;
 mod own;
+mod pso;
 mod random;
 mod sms_emoa;
 mod strategies;
@@ -53,6 +54,7 @@ pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use nsga3::{Nsga3, Settings as Nsga3Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
+pub use pso::{Pso, Settings as PsoSettings};
 pub use random::{Random, Settings as RandomSettings};
 pub use sms_emoa::{Settings as SmsEmoaSettings, SmsEmoa};
 pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed, open_or_having};
@@ -74,6 +76,7 @@ pub const ALGORITHMS: &[&AlgorithmKind] = &[
     &AlgorithmKind::of::<CmaMae>(),
     &AlgorithmKind::of::<OwnAlgorithm>(),
     &AlgorithmKind::of::<Nsga3>(),
+    &AlgorithmKind::of::<Pso>(),
     &AlgorithmKind::of::<SmsEmoa>(),
 ];
 

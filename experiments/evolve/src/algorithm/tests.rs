@@ -43,7 +43,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 20] = [
+const ALL: [(&str, &str, usize, Make); 21] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30, kept: 0 };
         Ok(match state {
@@ -185,6 +185,13 @@ const ALL: [(&str, &str, usize, Make); 20] = [
         Ok(match state {
             None => Box::new(LShade::start(&settings, search)?),
             Some(state) => Box::new(LShade::restore(&settings, search, state)?),
+        })
+    }),
+    ("pso", "rosenbrock", 4, |search, state| {
+        let settings = PsoSettings { population: 30, ..PsoSettings::default() };
+        Ok(match state {
+            None => Box::new(Pso::start(&settings, search)?),
+            Some(state) => Box::new(Pso::restore(&settings, search, state)?),
         })
     }),
     ("cma-mae", "arm", 3, |search, state| {
