@@ -149,7 +149,8 @@ def write(name: str, found: Dict[str, List[float]]) -> None:
 
 def tables() -> None:
     read = {(row["problem"], row["search"]): row["values"].split() for row in common.read("fronts.csv")}
-    all = {key: common.interval([float(value) for value in values]) for key, values in read.items()}
+    numbers = {key: [float(value) for value in values] for key, values in read.items()}
+    all = {key: common.interval(values) for key, values in numbers.items()}
     many = ["evoxo", "pymoo", "defaults", "nsga2"]
     sms = ["sms-emoa", "pymoo sms-emoa", "evoxo"]
     for names, searches, digits in ((PROBLEMS, many[:2], ".4f"), (PROBLEMS, sms, ".4f"), (MANY, many, ".5f")):
@@ -160,6 +161,13 @@ def tables() -> None:
             ratio = f"{found[0][0] / found[1][0]:.4f}" if found[0] and found[1] else ""
             rows.append([name, *texts[:2], ratio, *texts[2:]])
         common.table(["problem", *searches[:2], "ratio", *searches[2:]], rows)
+        first, *others = searches
+        for one, two in [(first, other) for other in others] + [("defaults", "pymoo")]:
+            both = [name for name in names if (name, one) in numbers and (name, two) in numbers]
+            if not both:
+                continue
+            ps = common.tested({name: (numbers[name, one], numbers[name, two]) for name in both})
+            print(*[f"{one}, {two}, corrected P:", *(f"{name} {p:.2g}" for name, p in ps.items())], "\n")
 
 
 if __name__ == "__main__":

@@ -191,8 +191,6 @@ def run(file: str, searches: List[str]) -> None:
 
 
 def tables(files: List[str]) -> None:
-    from scipy.stats import mannwhitneyu
-
     all: Dict[Case, Dict[str, List[float]]] = {case: {} for case in CASES}
     for name, genes, each, search, found in (row for file in files for row in csv.reader(open(file, newline=""))):
         if int(genes) > 10 and int(each) > SLOW.get(search, 1000):
@@ -211,13 +209,9 @@ def tables(files: List[str]) -> None:
     common.table(["function", "genes", "each", *SEARCHES], medians)
     for one, two in [(own, peer) for own in OWN for peer in PEERS]:
         both = [case for case in CASES if two in all[case]]
-        ps = {case: mannwhitneyu(all[case][one], all[case][two]).pvalue for case in both}
-        # Holm's correction over the cases of this pair: from the first that is not clear on, none is.
-        clear, less = [], {case for case in both if np.median(all[case][one]) < np.median(all[case][two])}
-        for case in sorted(both, key=lambda case: ps[case]):
-            if ps[case] * (len(both) - len(clear)) >= 0.05:
-                break
-            clear.append(case)
+        ps = common.tested({case: (all[case][one], all[case][two]) for case in both})
+        clear = [case for case in both if ps[case] < 0.05]
+        less = {case for case in both if np.median(all[case][one]) < np.median(all[case][two])}
         worse = [" ".join(map(str, case)) for case in clear if case not in less]
         print(f"{one}, {two}: better {len(clear) - len(worse)}, not clear {len(both) - len(clear)}, worse {worse}")
 

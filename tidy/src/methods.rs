@@ -39,8 +39,8 @@ pub fn method_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
     by_type.flat_map(|types| circles_of(&types, &BTreeMap::new())).collect()
 }
 
-/// For each folder, the circles of its files that call each other's methods of all types that are declared in the folder and
-/// are implemented in several files.
+/// For each folder, the circles of files that call each other's methods of all types that are declared in the folder and are
+/// implemented in several files. Types of one name count as one.
 #[must_use]
 pub fn folder_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
     let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
@@ -49,7 +49,8 @@ pub fn folder_circles(sources: &BTreeMap<String, String>) -> Vec<Circle> {
         of_folders.entry(folder(&file)).or_default().entry(name).or_default().extend(parts);
     }
     let circles_in = |(of, types): (Option<String>, BTreeMap<String, Vec<Part>>)| {
-        let texts = sources.iter().filter(|(file, _)| folder(file) == of);
+        let is_part = |file: &String| types.values().flatten().any(|part| part.file == *file);
+        let texts = sources.iter().filter(|(file, _)| folder(file) == of || is_part(file));
         circles_of(&types, &texts.map(|(file, text)| (file.clone(), code(text))).collect())
     };
     of_folders.into_iter().flat_map(circles_in).collect()

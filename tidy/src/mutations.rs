@@ -148,7 +148,13 @@ fn occurrences(text: &str, fragment: &str) -> Vec<Range<usize>> {
         Some(text.len() - rest.len())
     };
     let first = fragment.split_whitespace().next().unwrap_or_default();
-    let starts = text.match_indices(first).map(|(at, _)| at);
+    let mut from = 0;
+    // Matches may overlap: `))` is twice in `)))`.
+    let starts = std::iter::from_fn(|| {
+        let at = from + text[from..].find(first)?;
+        from = at + first.chars().next()?.len_utf8();
+        Some(at)
+    });
     // Whitespace before the fragment belongs to the match.
     let lead = fragment.len() - fragment.trim_start().len();
     let starts = starts.filter_map(|at| at.checked_sub(lead).filter(|from| text.is_char_boundary(*from)));
