@@ -1,4 +1,4 @@
-//! Reading objects of a store, with the copy of one that is damaged or missing.
+//! Reads objects of a store. If one is damaged or missing, its copy is read.
 
 use std::{ops::Range, sync::Arc};
 

@@ -81,10 +81,13 @@ async fn a_directory_that_cannot_be_written_is_reported() {
     let program = write(&site, "ones.sh", "1", 1, "");
     fs::write(site.path("occupied"), "a file").expect("a file");
     let occupied = site.path("occupied").display().to_string();
-    let coordinator = site.coordinator(&["--recall-in", &occupied]);
+    let mut coordinator = site.coordinator(&["--recall-in", &occupied]);
     let _worker = site.worker(coordinator.address, &["--program", &program]);
     submit_as("ones", &site, coordinator.address, 1000, &program).await;
     let run = Person::of(coordinator.address).finished("ones").await;
     assert!(run.digest == built_in(1000) && spent(&run).recalled > 0);
+    // It writes once a second, and at its end.
+    coordinator.process.signal("TERM");
+    assert!(coordinator.process.end().await.success(), "{}", coordinator.process.log());
     assert!(coordinator.process.log().contains("cannot be kept in"), "{}", coordinator.process.log());
 }

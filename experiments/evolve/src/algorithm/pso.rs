@@ -173,9 +173,9 @@ impl Gene {
         self.high - self.low
     }
 
-    /// A way along the gene as a share of its width.
+    /// A way along the gene as a share of its width. Large bounds that differ may be the same number.
     fn share(&self, way: f64) -> f64 {
-        way / self.width()
+        if self.width() > 0.0 { way / self.width() } else { 0.0 }
     }
 }
 
@@ -536,7 +536,12 @@ mod tests {
     fn whole_numbers_stay_whole_and_other_genes_are_refused() {
         let whole = |low: i64, high: i64| GenomePart { name: "n".into(), length: 2, of: Type::Integer { low, high } };
         let mut search = search(problem::find("sphere").unwrap(), 2, 4000);
-        search.genome.parts.extend([whole(-300, 900), whole(5, 5), whole(i64::MIN, i64::MAX)]);
+        search.genome.parts.extend([
+            whole(-300, 900),
+            whole(5, 5),
+            whole(i64::MIN, i64::MAX),
+            whole(1 << 53, (1 << 53) + 1),
+        ]);
         let mut swarm = Pso::start(&Settings::default(), search).unwrap();
         let cost = |candidate: &Candidate| match (&candidate.parts[0], &candidate.parts[1]) {
             (Genes::Real(reals), Genes::Integer(whole)) => {

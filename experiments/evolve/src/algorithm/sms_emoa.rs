@@ -60,10 +60,11 @@ pub struct SmsEmoa {
 }
 
 /// How much each member of a front adds to its hypervolume. The reference point is as far behind the worst value of an objective
-/// as this is behind the best, so units do not matter and the ends of a front count much. A member with an infinite objective adds
-/// less than nothing.
+/// as this is behind the best, so units do not matter and the ends of a front count much. (In the paper it is 1 behind, and the
+/// ends of a front with two objectives always stay.) A member with an infinite objective adds less than nothing.
 fn added(front: &[&Evaluation]) -> Vec<f64> {
-    let objectives = front.first().map_or(0, |member| member.objectives.len());
+    let objectives = front[0].objectives.len();
+    assert!((2..=3).contains(&objectives), "sms-emoa searches with two or three objectives, not {objectives}");
     let point = |member: &&Evaluation| (0..objectives).map(|index| member.objective(index)).collect::<Vec<f64>>();
     let points: Vec<Vec<f64>> = front.iter().map(point).collect();
     let is_finite = |point: &&Vec<f64>| point.iter().all(|value| value.is_finite());
@@ -150,6 +151,11 @@ impl Listed for SmsEmoa {
 
     fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let (births, population) = individual::restore(&search, settings.population, state)?;
+        let mut counts =
+            population.iter().filter(|one| !one.evaluation.failed).map(|one| one.evaluation.objectives.len());
+        if let Some(wrong) = counts.find(|count| !(2..=3).contains(count)) {
+            return Err(format!("an individual of the state has {wrong} objectives, not two or three"));
+        }
         Ok(Self { births, population, ..Self::start(settings, search)? })
     }
 }
@@ -181,7 +187,7 @@ impl Algorithm for SmsEmoa {
         self.mating().descents(self.size())
     }
 
-    /// The children of a batch have parents of the batch before, and enter the population one after another, as in the paper.
+    /// Children enter the population one after another, as in the paper, but the parents of a batch are of the batch before.
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let children = self.ask(0..evaluations.len());
@@ -201,7 +207,7 @@ impl Algorithm for SmsEmoa {
     }
 }
 
-/// As in the paper: each child competes with the whole population for its place.
+/// With a window of 1 this is the paper's algorithm.
 impl Steady for SmsEmoa {
     fn made(&self, number: u64, crossed: &mut dyn FnMut([usize; 2], &Candidate)) -> Candidate {
         self.mating().made(self.settings.population, number, crossed)
@@ -277,7 +283,7 @@ mod tests {
         hypervolume(&points, problem.reference)
     }
 
-    /// The best hypervolumes of 100 points are about 0.8722, 0.5389 and 0.776.
+    /// The best hypervolumes of 100 points are about 0.8722, 0.5389 and 0.76.
     #[test]
     fn fronts_have_more_hypervolume_than_those_of_nsga2() {
         let volumes = [volume("zdt1", 25_000), volume("zdt2", 25_000), volume("dtlz2", 10_000)];
