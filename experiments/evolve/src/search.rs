@@ -124,8 +124,7 @@ impl Replica {
         let given = settings.given();
         let search = given.search(stream);
         let best = best_of(&state, &search.genome, settings.counts())?;
-        let finalists = state.finalists.iter().map(|message| Individual::read(&search.genome, message));
-        let finalists = finalists.collect::<Result<Vec<Individual>, String>>()?;
+        let finalists = Individual::read_all(&search.genome, &state.finalists)?;
         let (counts, draws) = (settings.counts(), settings.confirmations);
         let restored = |message| Confirmation::restore(message, &search.genome, counts, draws);
         let confirmation = state.confirmation.as_ref().map(restored).transpose()?;

@@ -577,7 +577,7 @@ fn configuration(named: &str) -> (Config, u64) {
 
 /// Prints the share of the hosts' time in which they compute nothing, for each file of `FILES` (see [`configuration`], separated
 /// by commas), with the measured durations of its tasks, and what may limit it: the dependencies between rounds (`chain_s`), the
-/// coordinator's thread, its busiest lane, or its card of `GIGABITS` (10, or 0 for workers on its own host).
+/// coordinator's thread, its busiest lane, or its card of `GIGABITS` (10, or 0 for no limit).
 #[test]
 #[ignore = "it computes whole experiments"]
 fn idle_time_of_experiments() {

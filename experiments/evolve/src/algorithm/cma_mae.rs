@@ -186,8 +186,8 @@ impl Listed for CmaMae {
         let mut fresh = Self::start(settings, search)?;
         let births = state.births;
         fresh.search.check_births(births)?;
-        let elites = state.elites.iter().map(|message| Individual::read(&fresh.search.genome, message));
-        fresh.archive = fresh.archive.restored(elites.collect::<Result<_, String>>()?, births)?;
+        let elites = Individual::read_all(&fresh.search.genome, &state.elites)?;
+        fresh.archive = fresh.archive.restored(elites, births)?;
         let cells = fresh.archive.cells();
         if state.thresholds.len() != cells.len() || state.thresholds.iter().any(|number| number.is_nan()) {
             return Err("the state does not have a threshold for each elite".into());

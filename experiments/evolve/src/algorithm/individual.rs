@@ -34,6 +34,14 @@ impl Individual {
         let evaluation = message.evaluation.as_ref().ok_or("an individual of the state has no evaluation")?;
         Ok(Self { candidate: genome.candidate(candidate)?, evaluation: Evaluation::stored(evaluation) })
     }
+
+    /// Reads individuals from their messages.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn read_all(genome: &Genome, messages: &[messages::Individual]) -> Result<Vec<Self>, String> {
+        messages.iter().map(|message| Self::read(genome, message)).collect()
+    }
 }
 
 /// Candidates with their evaluations.
@@ -55,9 +63,7 @@ pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual
     let PopulationState { births, individuals } =
         PopulationState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
     search.check_births(births)?;
-    let population: Result<Vec<Individual>, String> =
-        individuals.iter().map(|message| Individual::read(&search.genome, message)).collect();
-    Ok((births, population?))
+    Ok((births, Individual::read_all(&search.genome, &individuals)?))
 }
 
 /// The same for a population of this size. A state with fewer births must have one individual for each birth.

@@ -10,10 +10,10 @@ use std::{cmp::Ordering, ops::Range};
 use evoxo_common::rng::{Generator, below, normal_pair, unit};
 use prost::Message as _;
 
-use super::{Algorithm, Given, Individual, Listed, Most, Noise, Part, Search, Wrong, individual, within};
+use super::{Algorithm, Given, Individual, Listed, Most, Noise, Part, Search, Wrong, has_numbers, individual, within};
 use crate::{
     evaluation::Evaluation,
-    genome::{Candidate, Genes, Genome, Part as GenomePart, Type},
+    genome::{Candidate, Genes, Genome, Type},
     messages::LShadeState,
 };
 
@@ -50,17 +50,7 @@ impl Settings {
 
     fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         within("population", "the population", self.population, LEAST..=100_000)?;
-        let other =
-            |part: &&GenomePart| part.fixed().is_none() && !matches!(part.of, Type::Real { .. } | Type::Integer { .. });
-        if let Some(part) = genome.parts.iter().find(other) {
-            let (name, of) = (&part.name, part.of.name());
-            let sentence = format!("this algorithm searches real and whole numbers, but part \"{name}\" has type {of}");
-            return Err(Wrong::new("algorithm", sentence));
-        }
-        match genome.free_genes() {
-            0 => Err(Wrong::new("algorithm", "this algorithm needs a gene that is not fixed")),
-            _ => Ok(()),
-        }
+        has_numbers(genome)
     }
 }
 
@@ -145,8 +135,7 @@ impl Listed for LShade {
         let fresh = Self::start(settings, search)?;
         let (search, births) = (&fresh.search, state.births);
         search.check_births(births)?;
-        let individual = |message| Individual::read(&search.genome, message);
-        let population: Vec<Individual> = state.individuals.iter().map(individual).collect::<Result<_, String>>()?;
+        let population = Individual::read_all(&search.genome, &state.individuals)?;
         let candidate = |message| search.genome.candidate(message);
         let archive: Vec<Candidate> = state.archive.iter().map(candidate).collect::<Result<_, String>>()?;
         let is_rate = |rate: &f64| (0.0..=1.0).contains(rate);
@@ -470,6 +459,7 @@ mod tests {
     use super::*;
     use crate::{
         algorithm::tests::{evaluate, minimise, search},
+        genome::Part as GenomePart,
         problem,
     };
 

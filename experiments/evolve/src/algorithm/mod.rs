@@ -34,7 +34,7 @@ use evoxo_common::rng::{Generator, Stream};
 
 use super::{
     evaluation::Evaluation,
-    genome::{Candidate, Genome},
+    genome::{Candidate, Genome, Part as GenomePart, Type},
     messages::{AskOutput, AskTask, Steps},
     wrong::Wrong,
 };
@@ -56,7 +56,7 @@ pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use own::{Own, OwnAlgorithm, STATE_BYTES_MAX, check_answer, own};
 pub use pso::{Pso, Settings as PsoSettings};
 pub use random::{Random, Settings as RandomSettings};
-pub use sms_emoa::{Settings as SmsEmoaSettings, SmsEmoa};
+pub use sms_emoa::SmsEmoa;
 pub use table::{SETTING, SETTINGS, add, added, algorithms, having, listed, open_or_having};
 pub use windowed::{Steady, WINDOW_MAX, Windowed};
 
@@ -271,5 +271,20 @@ fn within(
             let (least, most) = (range.start(), range.end());
             Err(Wrong::new(setting, format!("{name} is {value}, but it must be from {least} to {most}")))
         }
+    }
+}
+
+/// Checks that all genes that are not fixed are real or whole numbers, and that there is one.
+fn has_numbers(genome: &Genome) -> Result<(), Wrong> {
+    let other =
+        |part: &&GenomePart| part.fixed().is_none() && !matches!(part.of, Type::Real { .. } | Type::Integer { .. });
+    if let Some(part) = genome.parts.iter().find(other) {
+        let (name, of) = (&part.name, part.of.name());
+        let sentence = format!("this algorithm searches real and whole numbers, but part \"{name}\" has type {of}");
+        return Err(Wrong::new("algorithm", sentence));
+    }
+    match genome.free_genes() {
+        0 => Err(Wrong::new("algorithm", "this algorithm needs a gene that is not fixed")),
+        _ => Ok(()),
     }
 }

@@ -152,9 +152,7 @@ impl Listed for OwnAlgorithm {
             OwnState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         search.check_births(births)?;
         let genome = &search.genome;
-        let read =
-            |list: &[_]| list.iter().map(|one| Individual::read(genome, one)).collect::<Result<Vec<_>, String>>();
-        let (told, kept) = (read(&told)?, read(&kept)?);
+        let (told, kept) = (Individual::read_all(genome, &told)?, Individual::read_all(genome, &kept)?);
         let batch = batch.iter().map(|one| genome.candidate(one)).collect::<Result<Vec<_>, String>>()?;
         let fits = |one: &Individual| {
             let Evaluation { objectives, constraints, measures, failed } = &one.evaluation;

@@ -13,7 +13,7 @@ use evoxo_common::{
 };
 use prost::Message as _;
 
-use super::{Algorithm, Given, Individual, Listed, Most, Noise, Part, Search, Wrong, individual, within};
+use super::{Algorithm, Given, Individual, Listed, Most, Noise, Part, Search, Wrong, has_numbers, individual, within};
 use crate::{
     evaluation::Evaluation,
     genome::{Candidate, Genes, Genome, Part as GenomePart, Type},
@@ -59,17 +59,7 @@ impl Settings {
     fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         within("population", "the number of particles", self.population, 2..=100_000)?;
         within("informed", "the number of informed particles", self.informed, 1..=1000)?;
-        let other =
-            |part: &&GenomePart| part.fixed().is_none() && !matches!(part.of, Type::Real { .. } | Type::Integer { .. });
-        if let Some(part) = genome.parts.iter().find(other) {
-            let (name, of) = (&part.name, part.of.name());
-            let sentence = format!("this algorithm searches real and whole numbers, but part \"{name}\" has type {of}");
-            return Err(Wrong::new("algorithm", sentence));
-        }
-        match genome.free_genes() {
-            0 => Err(Wrong::new("algorithm", "this algorithm needs a gene that is not fixed")),
-            _ => Ok(()),
-        }
+        has_numbers(genome)
     }
 }
 
@@ -140,8 +130,7 @@ impl Listed for Pso {
         let fresh = Self::start(settings, search)?;
         let (search, births) = (&fresh.search, state.births);
         search.check_births(births)?;
-        let individual = |message| Individual::read(&search.genome, message);
-        let bests: Vec<Individual> = state.bests.iter().map(individual).collect::<Result<_, String>>()?;
+        let bests = Individual::read_all(&search.genome, &state.bests)?;
         let candidate = |message| search.genome.candidate(message);
         let positions: Vec<Candidate> = state.positions.iter().map(candidate).collect::<Result<_, String>>()?;
         let (particles, genes) = (settings.population as u64, search.genome.free_genes());

@@ -9,45 +9,22 @@ use super::{
     Algorithm, Begin, Descent, Given, Leaves, Listed, Most, Part, Search, Steady, Wrong,
     individual::{self, Individual},
     mating::{Mating, feasible_first},
-    nsga2::ranks,
-    operators::{OPERATORS, variation},
+    nsga2::{Nsga2, Settings, ranks},
+    operators::OPERATORS,
     steady, within,
 };
 use crate::{
     evaluation::Evaluation,
     genome::Candidate,
     pareto::{contributions, dominates},
-    variation::Variation,
 };
 
 /// The most individuals. With three objectives and 500 of them, a child takes some ten milliseconds.
 const POPULATION_MAX: usize = 500;
 
-/// The settings of SMS-EMOA.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// Individuals, which is also the number of children of a batch, 4 to 500.
-    pub population: usize,
-    /// How children are made.
-    pub variation: Variation,
-}
-
-impl Default for Settings {
-    /// 100 individuals, as in the paper's section 4.
-    fn default() -> Self {
-        Self { population: 100, variation: Variation::default() }
-    }
-}
-
-impl Settings {
-    /// Checks that the settings make sense.
-    ///
-    /// # Errors
-    /// The setting that is wrong, and why.
-    pub fn check(&self) -> Result<(), Wrong> {
-        within("population", "the population", self.population, 4..=POPULATION_MAX)?;
-        self.variation.check()
-    }
+fn check(settings: &Settings) -> Result<(), Wrong> {
+    within("population", "the population", settings.population, 4..=POPULATION_MAX)?;
+    settings.check()
 }
 
 /// SMS-EMOA.
@@ -120,9 +97,9 @@ impl Listed for SmsEmoa {
 
     type Settings = Settings;
 
+    /// Those of NSGA-II, with 100 individuals as in section 4 of the paper.
     fn settings(given: &Given<'_>) -> Settings {
-        let population = given.population.unwrap_or(Settings::default().population);
-        Settings { population, variation: variation(given) }
+        Nsga2::settings(given)
     }
 
     fn check(given: &Given<'_>) -> Result<(), Wrong> {
@@ -131,13 +108,11 @@ impl Listed for SmsEmoa {
                 "the problem has one objective, but sms-emoa searches a front of several: choose ga or cma-es";
             return Err(Wrong::new("algorithm", sentence));
         }
-        Self::settings(given).check()
+        check(&Self::settings(given))
     }
 
     fn most(given: &Given<'_>) -> Most {
-        let size = Self::settings(given).population;
-        let (kept, state_bytes) = (size as u64, individual::bytes_max(&given.genome, size, given.numbers));
-        Most { candidates: kept, batches: given.evaluations.div_ceil(kept), kept, state_bytes }
+        Nsga2::most(given)
     }
 
     fn leaves(_: usize) -> Leaves {
@@ -145,7 +120,7 @@ impl Listed for SmsEmoa {
     }
 
     fn start(settings: &Settings, search: Search) -> Result<Self, String> {
-        settings.check()?;
+        check(settings)?;
         Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new() })
     }
 

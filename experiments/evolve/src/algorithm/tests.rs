@@ -146,7 +146,7 @@ const ALL: [(&str, &str, usize, Make); 21] = [
         })
     }),
     ("sms-emoa", "zdt1", 4, |search, state| {
-        let settings = SmsEmoaSettings { population: 20, ..SmsEmoaSettings::default() };
+        let settings = Nsga2Settings { population: 20, ..Nsga2Settings::default() };
         Ok(match state {
             None => Box::new(SmsEmoa::start(&settings, search)?),
             Some(state) => Box::new(SmsEmoa::restore(&settings, search, state)?),
