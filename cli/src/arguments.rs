@@ -4,7 +4,7 @@ use std::{io::Write as _, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_common::experiment::Registry;
-use evoxo_process::{Unwritten, end_on_lack, parsed};
+use evoxo_process::{Build, Unwritten, begin, build, parsed, say_failure};
 use evoxo_proto::long_version;
 
 use crate::{
@@ -12,8 +12,9 @@ use crate::{
     verb,
 };
 
-/// This build, as `-V` says it.
-const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")");
+/// This build, as its build script finds it.
+const BUILD: Build =
+    Build { version: env!("CARGO_PKG_VERSION"), commit: env!("EVOXO_COMMIT"), rustc: env!("EVOXO_RUSTC") };
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,8 +31,8 @@ Exit status: 0 for success, 1 for failure, 2 for wrong usage.";
 #[derive(Parser)]
 #[command(
     name = "evoxo",
-    version = BUILD,
-    long_version = &*long_version(BUILD).leak(),
+    version = &*build().text().leak(),
+    long_version = &*long_version(&build().text()).leak(),
     after_help = EXAMPLES,
     max_term_width = 110,
 )]
@@ -149,7 +150,7 @@ enum Verb {
 /// Runs the program, from its arguments to its exit status, with the kinds of experiments in this registry.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
-    end_on_lack();
+    begin(BUILD);
     let error = match run(parsed::<Command>().verb, registry) {
         Ok(status) => match say::printed(say::stdout().flush()) {
             Ok(()) => return status,
@@ -163,6 +164,26 @@ pub fn main(registry: &Registry) -> ExitCode {
     }
     tell(format_args!("error: {error:#}"));
     if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// Runs `evoxo-coordinator`, likewise.
+#[must_use]
+pub fn coordinator(registry: &Registry) -> ExitCode {
+    begin(BUILD);
+    match evoxo_coordinator::run(&parsed(), registry.clone()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say_failure(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `evoxo-worker`, likewise.
+#[must_use]
+pub fn worker(registry: &Registry) -> ExitCode {
+    begin(BUILD);
+    evoxo_worker::cli::main(registry)
 }
 
 fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use evoxo_common::text::counted;
+use evoxo_process::Build;
 use evoxo_proto::{shown, v1};
 use serde_json::{Value, json};
 
@@ -14,11 +15,8 @@ const LEGS_MAX: usize = 1000;
 
 /// This build, as results name it.
 pub(crate) fn build() -> Value {
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "commit": env!("EVOXO_COMMIT"),
-        "rustc": env!("EVOXO_RUSTC"),
-    })
+    let Build { version, commit, rustc } = evoxo_process::build();
+    json!({"version": version, "commit": commit, "rustc": rustc})
 }
 
 /// The version that computed a run, or only fetched it if nothing else is known, and its commit; `provenance` is the result's.

@@ -47,6 +47,6 @@ mod tensorboard;
 mod terminal;
 mod verb;
 
-pub use arguments::main;
+pub use arguments::{coordinator, main, worker};
 #[cfg(fuzzing)]
 pub use verb::engine::speak;

@@ -10,7 +10,7 @@ use std::{
 use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_access::Id;
 use evoxo_common::text::quoted;
-use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
+use evoxo_process::{Address, Format, Log, build, bytes, duration, memory_bytes, whole};
 use evoxo_proto::long_version;
 
 use crate::{
@@ -19,8 +19,6 @@ use crate::{
     recall,
 };
 
-/// This build, as `-V` says it.
-const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")");
 /// Memory for runs, in bytes, if the system does not report how much it has.
 const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 /// The least and the longest silence after which a worker is lost.
@@ -33,8 +31,8 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
 #[derive(Debug, Parser)]
 #[command(
     name = "evoxo-coordinator",
-    version = BUILD,
-    long_version = &*long_version(BUILD).leak(),
+    version = &*build().text().leak(),
+    long_version = &*long_version(&build().text()).leak(),
     after_help = "Examples:
   evoxo-coordinator
       Listens on 127.0.0.1:7600 and keeps its runs below ./runs.

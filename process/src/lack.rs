@@ -29,7 +29,7 @@ const REFUSALS: [(&[&str], &str); 2] = [
 
 /// From now on, a panic because the system denies something ends the process with status 1 and a sentence. A write beyond
 /// `ulimit -f` becomes an error, as on a full disk. Without this, its signal would end the process silently.
-pub fn end_on_lack() {
+pub(crate) fn end_on_lack() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
         if let Some(sentence) = sentence(&text(panic)) {

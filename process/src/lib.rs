@@ -2,6 +2,7 @@
 //! and messages of system errors.
 
 mod address;
+mod build;
 mod host;
 mod lack;
 mod logging;
@@ -13,8 +14,8 @@ mod values;
 use std::error::Error;
 
 pub use address::{Address, Addresses};
+pub use build::{Build, begin, build};
 pub use host::{host_name, memory_bytes, open_files};
-pub use lack::end_on_lack;
 pub use logging::{Format, Log, log_to_stderr, say_failure};
 pub use output::{Unwritten, parsed, stdout};
 pub use rate::Rate;

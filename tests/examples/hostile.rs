@@ -78,7 +78,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    evoxo_process::end_on_lack();
+    evoxo_process::begin(evoxo_process::build());
     let Verb::Coordinator(arguments) = evoxo_process::parsed();
     let honest = evoxo_experiments::registry();
     let kinds = honest.kinds().iter().map(|kind| if kind.name == KIND.name { &KIND } else { *kind });

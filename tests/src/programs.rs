@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-const PACKAGES: [&str; 3] = ["evoxo-coordinator", "evoxo-worker", "evoxo"];
+const PROGRAMS: [&str; 3] = ["evoxo-coordinator", "evoxo-worker", "evoxo"];
 const SOURCES: [&str; 10] =
     ["Cargo.lock", "proto", "common", "games", "experiments", "process", "access", "coordinator", "worker", "cli"];
 
@@ -50,9 +50,9 @@ fn fresh() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     let directory = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps");
     let newest = SOURCES.iter().map(|source| newest_below(&workspace().join(source))).max();
-    let built = |package: &str| fs::metadata(directory.join(package)).and_then(|found| found.modified()).ok();
-    if PACKAGES.iter().any(|package| built(package) < newest) {
-        build(directory, &PACKAGES.map(|package| ["-p", package]).concat());
+    let built = |program: &str| fs::metadata(directory.join(program)).and_then(|found| found.modified()).ok();
+    if PROGRAMS.iter().any(|program| built(program) < newest) {
+        build(directory, &["-p", "evoxo"]);
     }
     directory.to_owned()
 }

@@ -16,13 +16,12 @@ use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
-use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, parsed, stdout, whole};
+use evoxo_process::{Addresses, Format, Log, build, duration, host_name, log_to_stderr, parsed, stdout, whole};
 use evoxo_proto::{
     LABEL_BYTES_MAX, LABELS_MAX, NAME_BYTES_MAX, TASK_BYTES_MAX, is_label, long_version, v1::task_result::Outcome,
 };
 
 use crate::{
-    BUILD,
     core::{self, SLOTS_MAX},
     daemon::{self, Settings},
     pool::compute_here,
@@ -49,7 +48,13 @@ SIGTERM or Ctrl-C: finish running tasks, then exit; a second time: exit at once.
 Exit status: 0 good, 1 failed, 2 wrong usage, 3 refused by the coordinator.";
 
 #[derive(Parser)]
-#[command(name = "evoxo-worker", version = BUILD, long_version = &*long_version(BUILD).leak(), after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "evoxo-worker",
+    version = &*build().text().leak(),
+    long_version = &*long_version(&build().text()).leak(),
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+)]
 /// Computes tasks for an evoxo coordinator.
 struct Command {
     #[command(flatten)]
@@ -130,7 +135,6 @@ pub enum Simd {
 /// The worker program, from its arguments to its exit status.
 #[must_use]
 pub fn main(registry: &Registry) -> ExitCode {
-    evoxo_process::end_on_lack();
     let command = parsed::<Command>();
     let done = match command.verb {
         Some(Verb::RunTask { file, simd, programs }) => run_task(registry, &file, simd, programs.into()),
@@ -164,7 +168,7 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
         host: host_name(),
-        build: BUILD.to_owned(),
+        build: build().text(),
         kinds: registry.signatures(),
         programs: Vec::new(),
         labels: options.labels.clone(),

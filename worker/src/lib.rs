@@ -14,6 +14,3 @@ mod who;
 
 pub use pool::compute_here;
 pub use programs::{Processes, Program, end_programs_on_request, introduce};
-
-/// Version and commit of this build.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("EVOXO_COMMIT"), ")");

@@ -14,7 +14,7 @@ use std::{
 use evoxo_access::{AccessFile, now_s, server_names};
 use evoxo_common::experiment::Registry;
 use evoxo_coordinator::store;
-use evoxo_process::{Address, bytes, host_name, memory_bytes, open_files};
+use evoxo_process::{Address, build, bytes, host_name, memory_bytes, open_files};
 use evoxo_proto::v1;
 use evoxo_worker::{Processes, Program};
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 /// Everything that was asked for. What depends on something faulty is left out.
 fn findings(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Vec<Finding>> {
     let Arguments { coordinator, store, access_directory, program, memory, .. } = arguments;
-    let build = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")");
+    let build = build().text();
     let mut all = vec![Finding::good("build", format!("evoxo {build} on {}", host_name()))];
     let ports: Vec<Finding> = coordinator.address.all().iter().map(port).collect();
     let is_open = ports.iter().any(|port| port.grade == Grade::Good);
@@ -154,7 +154,7 @@ fn findings(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Vec<Fi
     let is_usable = access.as_ref().is_none_or(|access| access.grade != Grade::Fault);
     all.extend(access);
     if is_open && is_usable {
-        all.extend(answer(coordinator, build));
+        all.extend(answer(coordinator, &build));
     }
     if let Some(directory) = access_directory {
         all.extend(coordinator.address.all().iter().map(|address| certificate(directory, address)));

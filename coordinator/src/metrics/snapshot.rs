@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt, sync::Arc};
 
+use evoxo_process::build;
 use evoxo_proto::{shown::state, v1::RunState};
 use prometheus_client::{
     collector::Collector,
@@ -113,7 +114,8 @@ impl Writer<'_> {
     }
 
     fn process(&mut self, process: &Process) -> fmt::Result {
-        let labels = [[("version", env!("CARGO_PKG_VERSION")), ("commit", env!("EVOXO_COMMIT"))]];
+        let build = build();
+        let labels = [[("version", build.version), ("commit", build.commit)]];
         self.gauges(("build_info", None, "The build of this coordinator"), labels.map(|labels| (labels, 1)))?;
         let help = "When this process started, since 1970";
         self.gauge("start_time", Some(&Unit::Seconds), help, process.started_s)?;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_process::Rate;
+use evoxo_process::{Rate, build};
 use evoxo_proto::{
     shown::{run_to_json, significant, worker_to_json},
     v1::{self, RunState},
@@ -117,7 +117,7 @@ fn message<'a>(
         return Bytes::new();
     }
     let (gone_runs, gone_workers) = (json!(gone_runs), json!(gone_workers));
-    let build = json!(concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"));
+    let build = json!(build().text());
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write!(

@@ -11,7 +11,7 @@ use evoxo_proto::v1::{FetchRequest, RunState, SubmitRequest, Term};
 use evoxo_tests::{
     live::{PATIENCE, Site, limited},
     person::{Person, digest_of_one_thread},
-    programs::program,
+    programs::{program, workspace},
     script::{Session, spawn_worker},
 };
 
@@ -55,13 +55,19 @@ async fn ctrl_c_saves_everything() {
 
 #[test]
 fn help_has_examples_and_version_the_commit() {
-    let text = |argument: &str| {
-        let output = Command::new(program("evoxo-coordinator")).arg(argument).output().expect("the program starts");
+    let of = |name: &str, argument: &str| {
+        let output = Command::new(program(name)).arg(argument).output().expect("the program starts");
         String::from_utf8(output.stdout).expect("text")
     };
+    let text = |argument: &str| of("evoxo-coordinator", argument);
     let (help, version) = (text("--help"), text("--version"));
     assert!(help.contains("Examples:") && help.contains("--store") && !help.contains("--announce"), "{help}");
-    assert!(version.starts_with("evoxo-coordinator ") && version.contains('('), "{version}");
+    let build = version.lines().next().and_then(|line| line.strip_prefix("evoxo-coordinator ")).expect("a version");
+    assert!(build.starts_with(concat!(env!("CARGO_PKG_VERSION"), " (")) && build.ends_with(')'), "{build}");
+    assert!(!build.contains("no commit") || !workspace().join(".git").exists(), "{build}");
+    for name in ["evoxo", "evoxo-worker"] {
+        assert_eq!(of(name, "-V"), format!("{name} {build}\n"));
+    }
     assert!(version.lines().nth(1).is_some_and(|line| line == "wire format 3, store format 2"), "{version}");
     assert_eq!(text("-V").lines().count(), 1);
 }
