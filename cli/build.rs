@@ -22,6 +22,8 @@ fn main() {
         "../experiments/td3d/src",
         "../games/src",
         "../common/src",
+        "../process/src",
+        "../access/src",
         "../coordinator/src",
         "../coordinator/core/src",
         "../proto/src",

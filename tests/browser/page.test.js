@@ -321,6 +321,7 @@ test("a worker is asked to leave", async () => {
   assert.equal(await gone, 0);
   await tab.getByRole("rowheader", { name: "dog" }).waitFor({ state: "detached" });
   await tab.context().close();
+  await cluster.evoxo("cancel", "again"); // leaves the processor to the browser
 });
 
 /** A worker as the coordinator describes it. */
