@@ -505,6 +505,20 @@ fn the_replica_with_the_most_work_left_comes_first() {
     assert!(found.idle(2) < 0.1, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(2));
 }
 
+/// Four hosts have 16 open replicas of 18. If the open ones took turns, they would end together, and two hosts would compute the
+/// last two replicas alone.
+#[test]
+fn replicas_end_one_after_another_while_others_have_not_begun() {
+    let prepared = draw::prepared(
+        "experiment = \"dispatch\"\nreplicas = 18\n[settings]\nrounds = 20\ntasks = 1\npayload_bytes = 40\n\
+         reply_bytes = 9\n",
+    );
+    let model = Model { gigabits: 10, latency: MS / 10, more: 100 * MS, measured: false, lanes: 1, job: 0, times: 1 };
+    let found = simulate_knowing(&prepared, 4, model, &mut Known::new());
+    assert_eq!(found.digest, digest_of_one_thread(&prepared.toml));
+    assert!(found.idle(4) < 0.05, "the hosts have no task for {:.1} % of the time", 100.0 * found.idle(4));
+}
+
 /// A trial of so many games by so many learners, or by the serial learner for 0. The settings are those of
 /// experiments/td3d-many-workers.toml, with a single test.
 fn trial(learners: usize, games: usize) -> Arc<Prepared> {

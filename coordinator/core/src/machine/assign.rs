@@ -8,8 +8,8 @@
 //! A slot may stay free for a moment, if a run that goes first is about to plan its next round (`held`), and some slots may be
 //! closed to long tasks (`keeping`).
 //!
-//! Once all replicas of a run have begun, tasks of the replica with the most work left come first, so that no replica is left
-//! over while the other workers have nothing to do (`Run::turn_of`).
+//! While replicas of a run have not begun, tasks of the replica that is nearest to its end come first; after that, tasks of the
+//! replica with the most work left. So no replica is left over while the other workers have nothing to do (`Run::turn_of`).
 //!
 //! A suspect task is sent alone, to a worker that has nothing else. It waits for a worker that has proved itself, but only as
 //! long as the task takes, or some seconds. Then any eligible worker gets it. If no eligible worker has computed anything,

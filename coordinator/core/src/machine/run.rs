@@ -256,17 +256,28 @@ impl Run {
     }
 
     /// When the tasks of a replica are assigned, among the run's tasks: those with the lowest number first, and of those the one
-    /// planned first. Once all replicas have begun, the number is lower the longer the replica's remaining rounds are expected
-    /// to take. Otherwise the longest replica would be left over at the end, and one worker would compute its rounds alone.
+    /// planned first.
+    ///
+    /// While some replicas have not begun, the number is the share of its rounds that a replica has left, so replicas end one
+    /// after another. If all open ones took turns, they would end together, and the last to begin would be computed when most
+    /// workers have nothing left.
+    ///
+    /// Once all have begun, the number is lower the longer the replica's remaining rounds are expected to take. Otherwise the
+    /// longest replica would be left over at the end, and one worker would compute its rounds alone.
     pub(super) fn turn_of(&self, key: ReplicaKey) -> u32 {
-        // Rounds that were recalled say nothing about how long others take.
-        if !self.replicas.unbegun().is_empty() || self.spent.recalled > 0 {
-            return 0;
+        /// The number of a replica that has all its rounds left.
+        const ALL: u32 = 256;
+        let rounds = self.prepared.rounds(key.arm);
+        let left = rounds.saturating_sub(self.replicas[&key].rounds);
+        if !self.replicas.unbegun().is_empty() {
+            return (u128::from(left) * u128::from(ALL)).div_ceil(u128::from(rounds.max(1))) as u32;
         }
-        let left = self.prepared.rounds(key.arm).saturating_sub(self.replicas[&key].rounds);
+        // Tasks that already wait have numbers up to `ALL`. They go first, so that none of them is left over.
+        // Rounds that were recalled say nothing about how long others take.
+        let expected = self.expected.rounds_us(key.arm, left).filter(|_| self.spent.recalled == 0);
         // Replicas whose remaining work differs by less than an eighth take turns, so that tasks of one kind stay together.
         let eighths = |us: u64| 8 * us.ilog2() + (us >> us.ilog2().saturating_sub(3)) as u32 % 8;
-        self.expected.rounds_us(key.arm, left).map_or(0, |us| 8 * u64::BITS - eighths(us.max(1)))
+        ALL + expected.map_or(0, |us| 8 * u64::BITS - eighths(us.max(1)))
     }
 
     /// Moves a replica to another phase.
