@@ -107,11 +107,16 @@ fn condition(text: &str, parts: &[PartSettings]) -> Result<Condition, String> {
     }
     let genome = Genome { parts: vec![part], bounded: true };
     let value = |word: &&str| {
+        let never = |why: String| format!("{name:?} is never {word:?} ({why}): write values of that part");
+        // Reading a choice compares it with each word as a value, which takes too long for many words in many conditions.
+        if let Notation::Words(words) = &notation {
+            let is_word = words.iter().any(|own| own == word);
+            return if is_word { Ok(chosen(word)) } else { Err(never(format!("{word:?} is none of its choices"))) };
+        }
         let given = if notation.is_text() { (*word).into() } else { chosen(word) };
         let read = notation.read(&genome.parts[0], &given).map(|genes| Candidate { parts: vec![genes] });
         let read = read.and_then(|candidate| genome.check(&candidate).map(|()| candidate));
-        let candidate = read.map_err(|why| format!("{name:?} is never {word:?} ({why}): write values of that part"))?;
-        Ok(single(notation.json(&candidate.parts[0])))
+        Ok(single(notation.json(&read.map_err(never)?.parts[0])))
     };
     Ok(Condition { on, values: words.iter().map(value).collect::<Result<_, String>>()? })
 }
