@@ -170,6 +170,9 @@ def _call(method: str, call: Callable[[], Any]) -> Any:
 
 def _part(said: Mapping[str, Any]) -> Part:
     """The part that a worker describes. Raises KeyError, TypeError or ValueError if there is no such part."""
+    if "when" in said:
+        on, _, values = said["when"].partition("=")
+        return _part({key: one for key, one in said.items() if key != "when"}).only({on.strip(): values.strip().split(", ")})
     kind, length = said["type"], said["length"]
     if kind in ("real", "integer"):
         made: Callable[..., Part] = Reals if kind == "real" else Integers

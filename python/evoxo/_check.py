@@ -14,7 +14,7 @@ from typing import IO, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
 
 from ._channel import VARIABLE, VERSION
 from ._declaration import Answer, Candidate
-from ._genome import Choices, Genes, Part
+from ._genome import Choices, Genes, Part, there
 from ._problem import Problem
 from ._serve import LINE_BYTES_MAX
 
@@ -129,7 +129,7 @@ def candidates(problem: Problem, count: int) -> List[Candidate]:
     items = []
     for index in range(count):
         genes = {name: _genes(part, index, rng) for name, part in problem.parts.items()}
-        items.append({"id": f"check-{index}", "seed": f"{rng.getrandbits(64):016x}", "genes": genes})
+        items.append({"id": f"check-{index}", "seed": f"{rng.getrandbits(64):016x}", "genes": there(problem.parts, genes)})
     return items
 
 

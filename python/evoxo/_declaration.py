@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ._channel import VERSION
-from ._genome import Genes, Part, counted, parts_of
+from ._genome import Part, counted, parts_of
 
 FAIL_CHARACTERS_MAX = 1000
 """The most characters of the reason why a candidate failed; the rest is cut off."""
@@ -96,6 +96,7 @@ class Declaration:
     ) -> None:
         self.parts = parts_of(genome)
         """The parts of the genome by name, in the order in which they were declared."""
+        self._needed = {part for part, declared in self.parts.items() if declared.when is None}
         self.single = isinstance(genome, Part)
         """Whether the genome was declared as one part without a name."""
         self.objectives = _objectives(objectives)
@@ -120,21 +121,24 @@ class Declaration:
         line["genome"] = [{"name": name, **part.declaration()} for name, part in self.parts.items()]
         return line
 
-    def read(self, item: Any) -> Tuple[str, Dict[str, Genes], int]:
-        """The id, the genes by part, and the seed of an item of a request. Raises ValueError if the item is wrong."""
+    def read(self, item: Any) -> Tuple[str, Dict[str, Any], int]:
+        """The id, the genes by part, and the seed of an item of a request. A part that is not there has None.
+
+        Raises ValueError if the item is wrong.
+        """
         try:
             name, genes, text = item["id"], item["genes"], item["seed"]
         except (TypeError, KeyError):
             raise ValueError(f"an item is not an object with id, seed and genes: {item!r:.200}") from None
         if not isinstance(text, str) or not _SEED.fullmatch(text):
             raise ValueError(f"the seed of {name} is not a string of 16 hexadecimal digits: {text!r:.80}")
-        if not isinstance(genes, dict) or genes.keys() != self.parts.keys():
+        if not isinstance(genes, dict) or not self._needed <= genes.keys() <= self.parts.keys():
             have = ", ".join(genes) if isinstance(genes, dict) else repr(genes)
             raise ValueError(f"the genes of {name} have the parts {have:.200} instead of {', '.join(self.parts)}")
-        read: Dict[str, Genes] = {}
+        read: Dict[str, Any] = {}
         for part, declared in self.parts.items():
             try:
-                read[part] = declared.read(genes[part])
+                read[part] = declared.read(genes[part]) if part in genes else None
             except ValueError as error:
                 raise ValueError(f"the part {part} of {name} {error}") from None
         return name, read, int(text, 16)

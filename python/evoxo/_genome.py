@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import operator
 import random
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 Number = Union[int, float]
+When = Mapping[str, object]
+"""A part is there only while this other part has this value, or one of these values: {"optimizer": "adam"}."""
+Condition = Tuple[str, Tuple[object, ...]]
+"""The same as the name of the other part and its values."""
+P = TypeVar("P", bound="Part")
 Genes = Union[List[float], List[int], List[Any], str]
 """The value of one part as a function gets it: a list of numbers or choices, or a string."""
 
@@ -39,6 +45,9 @@ STEPS_MAX = 10**12
 
 CHOICES_CHARACTERS_MAX = 1000
 """The most characters of all choices of a part, written one after another with ", " between them."""
+
+CONDITION_VALUES_MAX = 100
+"""The most values of a condition."""
 
 GENES_MAX = 100_000
 """The most genes of all parts together."""
@@ -99,7 +108,7 @@ def _check_bounds(low: Number, high: Number) -> None:
         raise ValueError(f"low is {low!r} and high is {high!r}, but low must not be greater than high")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Part:
     """A part of a genome: genes of one type. `reals`, `integers`, `choices` and similar functions make parts."""
 
@@ -107,13 +116,38 @@ class Part:
     """The number of genes, from 1."""
 
     type = ""
+    when: Optional[Condition] = field(default=None, init=False, repr=False)
+    """The other part and its values with which this part is there. None: it is always there."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", _length(self.length))
 
+    def only(self: P, when: Optional[When]) -> P:
+        """The same part with this condition."""
+        if when is None:
+            return self
+        if not isinstance(when, Mapping) or len(when) != 1:
+            raise ValueError(f'when is {when!r:.80}, but must be a dict with one part and its values: {{"optimizer": "adam"}}')
+        [(name, values)] = when.items()
+        part = copy.copy(self)
+        object.__setattr__(part, "when", (name, tuple(values) if isinstance(values, (list, tuple)) else (values,)))
+        return part
+
+    def __repr__(self) -> str:
+        given = [one.name for one in fields(self) if one.init and getattr(self, one.name) != one.default]
+        made = f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
+        return f"{made}.only({dict([self.when])!r})" if self.when else made
+
     def declaration(self) -> Dict[str, Union[str, Number]]:
         """The declaration for a worker or an experiment file: type, length, and further properties, without the name."""
-        return {"type": self.type, "length": self.length}
+        line: Dict[str, Union[str, Number]] = {"type": self.type, "length": self.length}
+        if self.when:
+            line["when"] = f"{self.when[0]} = {', '.join(map(_word, self.when[1]))}"
+        return line
+
+    def decides(self, value: object) -> bool:
+        """Whether other parts can depend on this value of the part's only gene."""
+        return False
 
     def read(self, value: object) -> Genes:
         """Reads the genes of a request into the form that a function gets. Raises ValueError if they do not fit."""
@@ -156,10 +190,6 @@ class _Numbers(Part):
     """Whether ratios count, not differences: random values are as often from 1 to 10 as from 10 to 100."""
     step: Number = 0
     """The distance between two values, the first of which is `low`. 0: none."""
-
-    def __repr__(self) -> str:
-        given = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
 
     @staticmethod
     def _number(name: str, value: Any) -> Number:
@@ -255,8 +285,13 @@ class Integers(_Numbers):
     def corner(self, high: bool) -> Genes:
         return [int(end) for end in super().corner(high)]
 
+    def decides(self, value: object) -> bool:
+        if type(value) is not int or not self.low <= value <= self.high:
+            return False
+        return not self.step or (value - int(self.low)) % int(self.step) == 0
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Bits(Part):
     """Zeros and ones; a function gets a list of the ints 0 and 1."""
 
@@ -274,8 +309,11 @@ class Bits(Part):
     def draw(self, rng: random.Random) -> Genes:
         return [rng.getrandbits(1) for _ in range(self.length)]
 
+    def decides(self, value: object) -> bool:
+        return type(value) is int and value in (0, 1)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Permutation(Part):
     """An order of the numbers from 0 to length - 1; a function gets a list of ints."""
 
@@ -298,7 +336,7 @@ class Permutation(Part):
         return genes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Symbols(Part):
     """Characters of an alphabet; a function gets one string."""
 
@@ -333,6 +371,10 @@ class Symbols(Part):
     def draw(self, rng: random.Random) -> Genes:
         return "".join(rng.choice(self.alphabet) for _ in range(self.length))
 
+    def decides(self, value: object) -> bool:
+        # Commas separate the values of a condition.
+        return isinstance(value, str) and len(value) == 1 and value in self.alphabet and value not in ", "
+
 
 def _word(option: object) -> str:
     """An option as a word of the declaration. Requests have words that look like numbers, true, false or null as such."""
@@ -350,7 +392,7 @@ def _key(option: object) -> str:
         return word
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choices(Part):
     """One of several options for each gene; a function gets a list of options."""
 
@@ -395,39 +437,79 @@ class Choices(Part):
     def draw(self, rng: random.Random) -> Genes:
         return [rng.choice(self.options) for _ in range(self.length)]
 
+    def decides(self, value: object) -> bool:
+        return _word(value) in map(_word, self.options)
 
-def reals(n: int, low: Number, high: Number, *, log: bool = False, step: Number = 0) -> Reals:
+
+def reals(
+    n: int, low: Number, high: Number, *, log: bool = False, step: Number = 0, when: Optional[When] = None
+) -> Reals:
     """`n` real numbers from `low` to `high`, as numpy prints them: with at most 18 digits after the point.
 
     log: the order of magnitude is unknown, for example of a learning rate from 0.00001 to 1.
     step: only `low`, `low` + `step`, `low` + 2 `step` and so on.
+    when: the part is there only while another part of length 1 has this value, or one of these values, as in
+        `when={"optimizer": "adam"}`. The other part has choices, whole numbers, bits or symbols. While this part is not there,
+        the function gets None.
     """
-    return Reals(n, low, high, log, step)
+    return Reals(n, low, high, log, step).only(when)
 
 
-def integers(n: int, low: int, high: int, *, log: bool = False, step: int = 0) -> Integers:
-    """`n` whole numbers from `low` to `high`, both included; `log` and `step` as for `reals`."""
-    return Integers(n, low, high, log, step)
+def integers(
+    n: int, low: int, high: int, *, log: bool = False, step: int = 0, when: Optional[When] = None
+) -> Integers:
+    """`n` whole numbers from `low` to `high`, both included; `log`, `step` and `when` as for `reals`."""
+    return Integers(n, low, high, log, step).only(when)
 
 
-def choices(n: int, options: Sequence[object]) -> Choices:
-    """`n` times one of these options: two or more different texts or numbers, such as ["adam", "sgd"]."""
-    return Choices(n, tuple(options))
+def choices(n: int, options: Sequence[object], *, when: Optional[When] = None) -> Choices:
+    """`n` times one of these options: two or more different texts or numbers, such as ["adam", "sgd"]; `when` as for `reals`."""
+    return Choices(n, tuple(options)).only(when)
 
 
-def bits(n: int) -> Bits:
-    """`n` zeros and ones."""
-    return Bits(n)
+def bits(n: int, *, when: Optional[When] = None) -> Bits:
+    """`n` zeros and ones; `when` as for `reals`."""
+    return Bits(n).only(when)
 
 
-def permutation(n: int) -> Permutation:
-    """An order of the numbers from 0 to `n` - 1."""
-    return Permutation(n)
+def permutation(n: int, *, when: Optional[When] = None) -> Permutation:
+    """An order of the numbers from 0 to `n` - 1; `when` as for `reals`."""
+    return Permutation(n).only(when)
 
 
-def symbols(n: int, alphabet: str) -> Symbols:
-    """A string of `n` characters of `alphabet`: two or more different printable ASCII characters."""
-    return Symbols(n, alphabet)
+def symbols(n: int, alphabet: str, *, when: Optional[When] = None) -> Symbols:
+    """A string of `n` characters of `alphabet`: two or more different printable ASCII characters; `when` as for `reals`."""
+    return Symbols(n, alphabet).only(when)
+
+
+def _check_condition(genome: Mapping[str, Part], name: str) -> None:
+    on, values = genome[name].when or ("", ())
+    if on not in genome:
+        raise ValueError(f"the part {name!r} depends on {on!r}, but the genome has no such part: it has {', '.join(genome)}")
+    chain = [name]
+    while chain[-1] in genome and (condition := genome[chain[-1]].when):
+        if condition[0] in chain:
+            raise ValueError(f"the part {name!r} depends on itself, by way of {on!r}: remove one of these conditions")
+        chain.append(condition[0])
+    if type(genome[on]) not in (Choices, Integers, Bits, Symbols) or genome[on].length != 1:
+        raise ValueError(f"the part {name!r} depends on {on!r}, which must have choices, whole numbers, bits or symbols, and length 1")
+    if not values or len(values) > CONDITION_VALUES_MAX:
+        raise ValueError(f"the part {name!r} depends on {len(values)} values of {on!r}, but 1 to {CONDITION_VALUES_MAX} are possible")
+    for value in values:
+        if not genome[on].decides(value):
+            raise ValueError(f"the part {name!r} depends on {on!r} being {value!r}, which is not one of its values")
+    if len(str(genome[name].declaration()["when"])) > CHOICES_CHARACTERS_MAX:
+        raise ValueError(f"the values on which the part {name!r} depends can have at most {CHOICES_CHARACTERS_MAX:,} characters")
+
+
+def there(genome: Mapping[str, Part], genes: Mapping[str, Genes]) -> Dict[str, Genes]:
+    """The genes of the parts that are there."""
+
+    def is_there(name: str) -> bool:
+        on, values = genome[name].when or ("", ())
+        return not on or (is_there(on) and _key(genes[on][0]) in map(_key, values))
+
+    return {name: part for name, part in genes.items() if is_there(name)}
 
 
 def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
@@ -445,6 +527,9 @@ def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
             raise ValueError(f"a part cannot be called {name!r}: a name can have at most {PART_CHARACTERS_MAX} characters")
         if not isinstance(part, Part):
             raise ValueError(f"the part {name!r} is {part!r}, but it must be made by evoxo.reals, evoxo.bits or a similar function")
+    for name, part in genome.items():
+        if part.when:
+            _check_condition(genome, name)
     genes = sum(part.length for part in genome.values())
     if genes > GENES_MAX:
         raise ValueError(f"the genome has {genes:,} genes, but it can have at most {GENES_MAX:,}")

@@ -39,7 +39,8 @@ class Candidate:
         self.seed = seed
         """A whole number below 2**64, for random numbers that the evaluation needs."""
         self.genes = genes
-        """The genes as a fitness function gets them; a dict by name if the genome was declared as a dict."""
+        """The genes as a fitness function gets them; a dict by name if the genome was declared as a dict, with None for parts
+        that are not there."""
         self._key = key
         self._link = link
 

@@ -7,6 +7,7 @@ import html
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -17,6 +18,9 @@ Row = Dict[str, Union[str, int, float]]
 
 GENES_SHOWN = 12
 """How many genes of a part the text of results shows."""
+
+_WORDS = re.compile(r'name = "(\w+)", type = (?:"symbols"|"bits", length = (?!1,))')
+"""Finds the parts of a genome in a configuration that have one word for all their genes."""
 
 
 class Plot:
@@ -104,11 +108,13 @@ class Results:
 
         Raises ValueError if the algorithm keeps no front.
         """
-        genes = self.champions[0].get("genes", {}) if self.champions else {}
+        # A champion lacks the parts that are not there.
+        genes = [gene for card in self.champions for gene in card.get("genes", {}).items()]
         # Bits and symbols are one word each, in one column.
-        words = {"arm"} | {part for part, of in genes.items() if isinstance(of, str) or len(of) != 1}
+        words = {"arm"} | {part for part, of in genes if isinstance(of, str) or len(of) != 1}
+        words |= set(_WORDS.findall((self.directory / "config.toml").read_text(encoding="utf-8")))
         rows = _rows(self.directory / "front.csv")
-        return [{name: text if name in words else _number(text) for name, text in row.items()} for row in rows]
+        return [{name: text if name in words else _gene(text) for name, text in row.items()} for row in rows]
 
     @property
     def plots(self) -> List[str]:
@@ -211,6 +217,14 @@ def _rows(file: Path) -> Iterator[Dict[str, str]]:
 def _number(text: str) -> Union[int, float]:
     """The number in a field of a table; NaN if the field is empty."""
     return int(text) if text.lstrip("-").isdigit() else float(text or "nan")
+
+
+def _gene(text: str) -> Union[int, float, str]:
+    """The number in a field of a table, NaN if the field is empty, or the word of a choice."""
+    try:
+        return _number(text)
+    except ValueError:
+        return text
 
 
 def _short(value: Any) -> str:

@@ -164,6 +164,17 @@ class Examples(unittest.TestCase):
             told = [{"genes": genes, "f": [sum(gene * gene for gene in genes["x"])], "g": [], "m": []}]
         self.assertLess(json.loads(state)[2], 1e-9)
 
+    def test_optimizers(self):
+        conversation = self.talk(python(PROGRAMS / "optimizers.py"))
+        declared = {part["name"]: part.get("when") for part in conversation.receive()["genome"]}
+        self.assertEqual((declared["beta"], declared["damping"]), ("optimizer = adam", "nesterov = 1"))
+        adam = {"optimizer": ["adam"], "rate": [0.01], "beta": [0.9]}
+        plain = {"optimizer": ["sgd"], "rate": [0.01], "momentum": [0.8], "nesterov": [0]}
+        best = {**plain, "nesterov": [1], "damping": [0.25, 0.25, 0.25]}
+        items = [{"id": "1", "seed": "0" * 16, "genes": genes} for genes in (adam, plain, best)]
+        values = [answer["f"][0] for answer in conversation.ask(*items, batch=1)]
+        self.assertEqual([round(value, 12) for value in values], [0.5, 0.3, 0.1])
+
     def test_a_package_that_is_missing(self):
         for name, module, package in (
             ("rosen_numpy.py", "numpy", "numpy"),
@@ -179,8 +190,8 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_tested(self):
         # laboratory.py: test_ask.py
-        tested = ["cartpole.py", "hyperparameters.py", "laboratory.py", "one_plus_one.py", "rosen.c"]
-        tested += ["rosen.js", "rosen.py", "rosen_numpy.py", "salesman.py"]
+        tested = ["cartpole.py", "hyperparameters.py", "laboratory.py", "one_plus_one.py"]
+        tested += ["optimizers.py", "rosen.c", "rosen.js", "rosen.py", "rosen_numpy.py", "salesman.py"]
         there = sorted(path.name for path in PROGRAMS.iterdir() if path.suffix in (".py", ".c", ".js"))
         self.assertEqual(there, tested)
 

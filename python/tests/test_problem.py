@@ -133,6 +133,52 @@ class Declarations(unittest.TestCase):
                 make()
             self.assertIn(sentence, str(raised.exception))
 
+    def test_conditions_that_make_no_sense(self):
+        choice, bit = evoxo.choices(1, ["adam", "sgd"]), evoxo.bits(1)
+        for when, others, sentence in (
+            ("c", {}, "when is 'c', but must be a dict with one part and its values"),
+            ({"c": "adam", "b": 1}, {"c": choice, "b": bit}, "but must be a dict with one part and its values"),
+            ({"y": 1}, {"c": choice}, "the part 'x' depends on 'y', but the genome has no such part: it has c, x"),
+            ({"c": []}, {"c": choice}, "the part 'x' depends on 0 values of 'c', but 1 to 100 are possible"),
+            ({"c": ["adam"] * 101}, {"c": choice}, "the part 'x' depends on 101 values of 'c'"),
+            ({"c": "lbfgs"}, {"c": choice}, "the part 'x' depends on 'c' being 'lbfgs', which is not one of its values"),
+            ({"b": 2}, {"b": bit}, "the part 'x' depends on 'b' being 2, which is not one of its values"),
+            ({"b": True}, {"b": bit}, "the part 'x' depends on 'b' being True, which is not one of its values"),
+            ({"b": 1}, {"b": evoxo.bits(2)}, "which must have choices, whole numbers, bits or symbols, and length 1"),
+            ({"r": 1}, {"r": evoxo.reals(1, 0, 1)}, "which must have choices, whole numbers, bits or symbols, and length 1"),
+            ({"i": 4}, {"i": evoxo.integers(1, 1, 9, step=2)}, "the part 'x' depends on 'i' being 4, which is not one of its values"),
+            ({"i": 10}, {"i": evoxo.integers(1, 1, 9)}, "the part 'x' depends on 'i' being 10"),
+            ({"s": ","}, {"s": evoxo.symbols(1, "A,")}, "the part 'x' depends on 's' being ','"),
+            ({"x": 1}, {}, "the part 'x' depends on itself, by way of 'x'"),
+            ({"b": 1}, {"b": evoxo.bits(1, when={"x": 0})}, "depends on itself, by way of"),
+        ):
+            with self.subTest(when=when), self.assertRaises(ValueError) as raised:
+                evoxo._genome.parts_of({**others, "x": evoxo.bits(1, when=when)})
+            self.assertIn(sentence, str(raised.exception))
+
+    def test_parts_that_are_not_there(self):
+        def tuned(optimizer, momentum, nesterov):
+            return 0.0 if momentum is None else momentum[0] + (1 if nesterov is None else nesterov[0])
+
+        genome = {
+            "optimizer": evoxo.choices(1, ["adam", "sgd", 1.5]),
+            "momentum": evoxo.reals(1, 0, 1, when={"optimizer": ["sgd", 1.5]}),
+            "nesterov": evoxo.bits(1, when={"optimizer": "sgd"}),
+        }
+        problem = self.declare(tuned, genome, version="1")
+        declared = [part.get("when") for part in problem.introduction()["genome"]]
+        self.assertEqual(declared, [None, "optimizer = sgd, 1.5", "optimizer = sgd"])
+        self.assertEqual(eval(f"evoxo.{genome['momentum']!r}"), genome["momentum"])
+        self.assertEqual(repr(evoxo.bits(3)), "Bits(length=3)")
+        read = lambda genes: problem.read({"id": "1", "seed": "0" * 16, "genes": genes})[1]
+        self.assertEqual(read({"optimizer": ["adam"]}), {"optimizer": ["adam"], "momentum": None, "nesterov": None})
+        with self.assertRaisesRegex(ValueError, "have the parts momentum instead of optimizer, momentum, nesterov"):
+            read({"momentum": [0.5]})
+        whole = {"optimizer": ["adam"], "momentum": [0.5], "nesterov": [1]}
+        self.assertEqual([list(evoxo._genome.there(genome, {**whole, "optimizer": [own]})) for own in ("adam", "sgd", 1.5)],
+                         [["optimizer"], ["optimizer", "momentum", "nesterov"], ["optimizer", "momentum"]])
+        self.assertEqual(problem.evaluate("1", read({"optimizer": ["sgd"], "momentum": [0.5], "nesterov": [1]}), 0), {"f": [1.5]})
+
     def test_scales_steps_and_choices(self):
         rates, layers, drops = evoxo.reals(1, 1e-5, 1, log=True), evoxo.integers(1, 16, 130, step=16), evoxo.reals(1, 0, 0.95, step=0.1)
         sizes = evoxo.choices(2, ["adam", 32, 1e-05, True, None])

@@ -104,6 +104,32 @@ class Runs(unittest.TestCase):
         """)
         self.assertEqual(said[0], "[0.3] [30] [32, 32] -3.0")
 
+    def test_parts_that_are_not_there(self):
+        said = self.script("""
+            import evoxo
+
+            GENOME = {
+                "optimizer": evoxo.choices(1, ["adam", "sgd"]), "beta": evoxo.reals(1, 0.5, 0.999, when={"optimizer": "adam"}),
+                "momentum": evoxo.reals(1, 0, 1, when={"optimizer": "sgd"}), "nesterov": evoxo.bits(3, when={"optimizer": "sgd"}),
+                "damping": evoxo.integers(1, 0, 2, when={"optimizer": "sgd"}), "delay": evoxo.symbols(2, "AB", when={"damping": [1, 2]}),
+            }
+
+            @evoxo.problem(genome=GENOME, objectives=["min loss", "max size"])
+            def tuned(optimizer, beta, momentum, nesterov, damping, delay):
+                if optimizer == ["adam"]:
+                    assert (momentum, nesterov, damping, delay) == (None, None, None, None)
+                    return beta[0], 0
+                assert beta is None and (delay is None) == (damping == [0])
+                return momentum[0], 1.0 + (delay == "AB")
+
+            start = [{"optimizer": ["adam"], "beta": [0.75]}, {"optimizer": ["sgd"], "beta": None, "momentum": [0.25],
+                     "nesterov": [0, 1, 1], "damping": [1], "delay": "AB"}]
+            found = tuned.run(evaluations=60, replicas=1, workers=0, start=start)
+            row = next(row for row in found.front if row["size"] == 2)
+            print(row["optimizer"], row["beta"], type(row["nesterov"]), row["delay"])
+        """)
+        self.assertEqual(said, ["sgd nan <class 'str'> AB"])
+
     def test_the_arguments_of_a_script_are_those_of_its_program(self):
         text = SCRIPT.replace("import evoxo\n", "import sys\n    import evoxo\n    power = int(sys.argv[1])\n", 1)
         problem = write(self.directory, text.replace("a * a", "a ** power"))

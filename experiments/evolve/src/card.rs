@@ -52,17 +52,14 @@ pub(super) struct Found {
     /// For a noisy problem, else empty: the number of evaluations with fresh seeds whose means are on the card, how many of
     /// them had no value, and the 95 % interval of the first objective.
     confirmed: Map<String, Value>,
-    /// Genes by the names of their parts.
+    /// Genes by the names of their parts, without the parts that are not there.
     genes: Map<String, Value>,
 }
 
 impl Found {
     pub(super) fn new(settings: &Settings, candidate: &genome::Candidate, evaluation: &Evaluation) -> Self {
-        let notations = settings.notations();
-        let genes = candidate.parts.iter().zip(&notations).map(|(genes, notation)| notation.json(genes));
         let by_name =
             |names: Vec<String>, numbers: &[f64]| names.into_iter().zip(numbers.iter().map(|it| json!(it))).collect();
-        let parts = settings.genome().parts.into_iter().map(|part| part.name);
         let objective = |(index, (maximised, name)): (usize, (bool, String))| {
             let direction = if maximised { "max" } else { "min" };
             (format!("{direction} {name}"), settings.said(index, evaluation.objective(index)).into())
@@ -76,7 +73,7 @@ impl Found {
             constraints: by_name(settings.constraints_by_name(), &evaluation.constraints),
             measures: by_name(settings.measures_by_name(), &evaluation.measures),
             confirmed: Map::new(),
-            genes: parts.zip(genes).collect(),
+            genes: settings.activity().values(&settings.genome(), &settings.notations(), candidate),
         }
     }
 
@@ -94,17 +91,19 @@ impl Found {
         Self { confirmed, ..Self::new(settings, candidate, mean) }
     }
 
-    /// The values in a table's columns: objectives, constraints, measures and, if wanted, genes.
-    fn row(&self, genome: &Genome, with_genes: bool) -> Vec<Value> {
+    /// The values in a table's columns: objectives, constraints, measures and, if wanted, genes. Those of a part that is not
+    /// there are empty.
+    fn row(&self, genome: &Genome, notations: &[Notation], with_genes: bool) -> Vec<Value> {
         let numbers = [&self.objectives, &self.constraints, &self.measures];
         let mut row: Vec<Value> = numbers.into_iter().flat_map(Map::values).cloned().collect();
-        for (part, genes) in genome.parts.iter().zip(self.genes.values()).filter(|_| with_genes) {
-            match genes {
-                Value::Array(bits) if part.of == Type::Bits => {
+        for (part, notation) in genome.parts.iter().zip(notations).filter(|_| with_genes) {
+            match self.genes.get(&part.name) {
+                Some(Value::Array(bits)) if part.of == Type::Bits => {
                     row.push(bits.iter().map(Value::to_string).collect::<String>().into());
                 }
-                Value::Array(genes) => row.extend_from_slice(genes),
-                word => row.push(word.clone()),
+                Some(Value::Array(genes)) => row.extend_from_slice(genes),
+                Some(word) => row.push(word.clone()),
+                None => row.resize(row.len() + if is_word(part, notation) { 1 } else { part.length }, "".into()),
             }
         }
         row
@@ -151,7 +150,8 @@ pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) ->
     if with_genes {
         header.extend(gene_columns(settings, &genome).into_iter().map(|(name, _)| name));
     }
-    let row = |found: &Found| found.row(&genome, with_genes).iter().map(exact).collect();
+    let notations = settings.notations();
+    let row = |found: &Found| found.row(&genome, &notations, with_genes).iter().map(exact).collect();
     Sheet { name, header, rows: found.iter().map(row).collect() }
 }
 
@@ -160,12 +160,17 @@ fn gene_columns(settings: &Settings, genome: &Genome) -> Vec<(String, Option<(f6
     let columns = |(part, notation): (&Part, Notation)| {
         let bounds = bounds(part, &notation);
         match part.of {
-            _ if part.of == Type::Bits || notation.is_text() => vec![(part.name.clone(), None)],
+            _ if is_word(part, &notation) => vec![(part.name.clone(), None)],
             _ if part.length == 1 => vec![(part.name.clone(), bounds)],
             _ => (0..part.length).map(|gene| (format!("{}[{gene}]", part.name), bounds)).collect(),
         }
     };
     genome.parts.iter().zip(settings.notations()).flat_map(columns).collect()
+}
+
+/// Whether a part has one column for all its genes.
+fn is_word(part: &Part, notation: &Notation) -> bool {
+    part.of == Type::Bits || notation.is_text()
 }
 
 /// The least and the greatest value of a part's genes, if they are numbers.
@@ -194,8 +199,8 @@ pub(super) fn quantities(settings: &Settings) -> Vec<Quantity> {
 
 /// Candidates with a value for each of the [quantities].
 pub(super) fn candidates(settings: &Settings, found: &[Found]) -> Vec<Candidate> {
-    let genome = settings.genome();
-    found.iter().map(|found| found.row(&genome, genome.genes() <= GENES_MAX)).collect()
+    let (genome, notations) = (settings.genome(), settings.notations());
+    found.iter().map(|found| found.row(&genome, &notations, genome.genes() <= GENES_MAX)).collect()
 }
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Found {

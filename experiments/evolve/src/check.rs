@@ -40,7 +40,7 @@ pub(super) fn questions(values: &Values) -> String {
     if settings.algorithm.asks {
         return values.to_text();
     }
-    format!("{:?}", (settings.asked(), settings.genome(), settings.notations(), settings.counts()))
+    format!("{:?}", (settings.asked(), settings.genome(), settings.notations(), settings.counts(), settings.activity()))
 }
 
 /// The answers of an arm's program to the candidates with these numbers, requested together in this order.
@@ -108,22 +108,16 @@ fn at(genome: &Genome, place: Place) -> Candidate {
 fn genes(part: &Part, place: Place) -> Genes {
     let all = 0..part.length;
     match (part.of, place) {
+        (_, Place::Middle) => part.middle(),
         (Type::Real { low, .. }, Place::Low) => Genes::Real(vec![low; part.length]),
         (Type::Real { high, .. }, Place::High) => Genes::Real(vec![high; part.length]),
-        (Type::Real { low, high }, Place::Middle) => Genes::Real(vec![low + (high - low) / 2.0; part.length]),
         (Type::Integer { low, .. }, Place::Low) => Genes::Integer(vec![low; part.length]),
         (Type::Integer { high, .. }, Place::High) => Genes::Integer(vec![high; part.length]),
-        (Type::Integer { low, high }, Place::Middle) => Genes::Integer(vec![low + (high - low) / 2; part.length]),
-        (Type::Bits, Place::Middle) => Genes::Bits(all.map(|gene| gene % 2 == 1).collect()),
         (Type::Bits, end) => Genes::Bits(vec![end == Place::High; part.length]),
         (Type::Permutation, Place::Low) => Genes::Permutation(all.map(|gene| gene as u32).collect()),
         (Type::Permutation, Place::High) => Genes::Permutation(all.rev().map(|gene| gene as u32).collect()),
-        (Type::Permutation, Place::Middle) => {
-            Genes::Permutation(all.map(|gene| ((gene + part.length / 2) % part.length) as u32).collect())
-        }
         (Type::Symbols { .. }, Place::Low) => Genes::Symbols(vec![0; part.length]),
         (Type::Symbols { alphabet }, Place::High) => Genes::Symbols(vec![alphabet - 1; part.length]),
-        (Type::Symbols { alphabet }, Place::Middle) => Genes::Symbols(all.map(|gene| gene as u32 % alphabet).collect()),
     }
 }
 

@@ -146,6 +146,20 @@ impl Part {
         }
     }
 
+    /// Genes in the middle of their range.
+    pub(super) fn middle(&self) -> Genes {
+        let each = 0..self.length;
+        match self.of {
+            Type::Real { low, high } => Genes::Real(vec![low + (high - low) / 2.0; self.length]),
+            Type::Integer { low, high } => Genes::Integer(vec![low + (high - low) / 2; self.length]),
+            Type::Bits => Genes::Bits(each.map(|gene| gene % 2 == 1).collect()),
+            Type::Permutation => {
+                Genes::Permutation(each.map(|gene| ((gene + self.length / 2) % self.length) as u32).collect())
+            }
+            Type::Symbols { alphabet } => Genes::Symbols(each.map(|gene| gene as u32 % alphabet).collect()),
+        }
+    }
+
     fn random(&self, rng: &mut Generator) -> Genes {
         let each = 0..self.length;
         match self.of {

@@ -5,6 +5,7 @@
 //! and the algorithm gets their evaluations. The whole search is a function of the configuration, which contains the module
 //! or the signature of the program.
 
+mod activity;
 pub mod algorithm;
 mod ask;
 mod baseline;

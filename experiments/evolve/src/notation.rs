@@ -237,7 +237,7 @@ fn whole(value: &Value) -> Result<i64, String> {
 
 /// A word for cards and programs. Numbers, true, false and null are values of JSON, so that a choice of batch sizes is one of
 /// numbers. Whole numbers that would be rounded stay words.
-fn chosen(word: &str) -> Value {
+pub(super) fn chosen(word: &str) -> Value {
     match serde_json::from_str(word) {
         Ok(value @ (Value::Bool(_) | Value::Null)) => value,
         Ok(Value::Number(number)) if !number.is_f64() || word.contains(['.', 'e', 'E']) => number.into(),

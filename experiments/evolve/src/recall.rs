@@ -11,7 +11,10 @@ use evoxo_common::{
 use prost::Message as _;
 
 use super::{
-    messages::Item,
+    activity::Activity,
+    genome::Genome,
+    messages::{self, Item},
+    notation::Notation,
     settings::{NoiseName, RecallName, Settings},
     task::Evaluate,
 };
@@ -24,6 +27,8 @@ pub(super) struct Names {
     problem: Digest,
     /// Whether a value depends on the candidate's seed.
     by_seed: bool,
+    /// The search space, if its candidates have parts that may not be there.
+    space: Option<(Genome, Vec<Notation>, Activity)>,
 }
 
 impl Names {
@@ -43,9 +48,29 @@ impl Names {
             let code = (problem, &settings.signature, &settings.answers, settings.fuel, settings.on_failure);
             let candidates = (settings.genome().parts, settings.notations());
             let values = (settings.counts(), settings.objectives(), settings.is_noisy());
-            let said = format!("{code:?} {candidates:?} {values:?}");
-            Self { problem: Digest::of_pieces([&BEHAVIOUR.0, said.as_bytes()]), by_seed }
+            let activity = settings.activity();
+            let mut said = format!("{code:?} {candidates:?} {values:?}");
+            if !activity.is_total() {
+                said += &format!(" {activity:?}");
+            }
+            let space = (!activity.is_total()).then(|| (settings.genome(), settings.notations(), activity));
+            Self { problem: Digest::of_pieces([&BEHAVIOUR.0, said.as_bytes()]), by_seed, space }
         })
+    }
+
+    /// A candidate as its problem gets it, without the genes of parts that are not there.
+    fn called(&self, message: &messages::Candidate) -> messages::Candidate {
+        let mut called = message.clone();
+        if let Some((genome, notations, activity)) = &self.space
+            && let Ok(candidate) = genome.candidate(message)
+        {
+            for (genes, is_there) in called.parts.iter_mut().zip(activity.parts(&candidate, notations)) {
+                if !is_there {
+                    *genes = messages::Genes::default();
+                }
+            }
+        }
+        called
     }
 
     /// The names of the evaluations of a task with these shared bytes.
@@ -56,7 +81,7 @@ impl Names {
         let name = |item: &Item| {
             let seed = if self.by_seed { item.seed } else { 0 };
             let genes = match &item.candidate {
-                Some(candidate) => candidate.encode_to_vec(),
+                Some(candidate) => self.called(candidate).encode_to_vec(),
                 None => [made_from.as_slice(), &item.number.to_le_bytes()].concat(),
             };
             let is_made = [u8::from(item.candidate.is_none())];

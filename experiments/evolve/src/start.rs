@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::{
+    activity::Activity,
     genome::{Candidate, Genome, Part},
     notation::Notation,
 };
@@ -32,13 +33,18 @@ pub(super) fn of_file(bytes: &[u8]) -> Result<String, String> {
 }
 
 /// The candidates of the setting, for this genome.
-pub(super) fn candidates(text: &str, genome: &Genome, notations: &[Notation]) -> Result<Vec<Candidate>, String> {
+pub(super) fn candidates(
+    text: &str,
+    genome: &Genome,
+    notations: &[Notation],
+    activity: &Activity,
+) -> Result<Vec<Candidate>, String> {
     if text.trim().is_empty() || file(text).is_some() {
         return Ok(Vec::new());
     }
     let value: Value = serde_json::from_str(text).map_err(|why| format!("start is not JSON: {why}"))?;
     let numbered = |(number, value): (usize, Value)| {
-        candidate(value, genome, notations).map_err(|why| format!("candidate {} of start: {why}", number + 1))
+        candidate(value, genome, notations, activity).map_err(|why| format!("candidate {} of start: {why}", number + 1))
     };
     each(value)?.into_iter().enumerate().map(numbered).collect()
 }
@@ -62,8 +68,13 @@ fn genes_of(value: Value) -> Value {
     }
 }
 
-/// A candidate in JSON.
-pub(super) fn candidate(value: Value, genome: &Genome, notations: &[Notation]) -> Result<Candidate, String> {
+/// A candidate in JSON. A part that is not there may be left out, or null; its genes are then those in the middle.
+pub(super) fn candidate(
+    value: Value,
+    genome: &Genome,
+    notations: &[Notation],
+    activity: &Activity,
+) -> Result<Candidate, String> {
     let named: Map<String, Value> = match (value, &genome.parts[..]) {
         (Value::Object(named), _) => named,
         (list, [only]) => Map::from_iter([(only.name.clone(), list)]),
@@ -72,12 +83,17 @@ pub(super) fn candidate(value: Value, genome: &Genome, notations: &[Notation]) -
     if let Some(name) = named.keys().find(|name| genome.parts.iter().all(|part| part.name != **name)) {
         return Err(format!("the genome has no part {name:?}"));
     }
-    let genes = |(part, notation): (&Part, &Notation)| {
-        let values = named.get(&part.name).ok_or_else(|| format!("it has no {:?}", part.name))?;
-        notation.read(part, values).map_err(|why| format!("part {:?}: {why}", part.name))
+    let given = |part: &Part| named.get(&part.name).filter(|values| activity.is_total() || !values.is_null());
+    let genes = |(part, notation): (&Part, &Notation)| match given(part) {
+        Some(values) => notation.read(part, values).map_err(|why| format!("part {:?}: {why}", part.name)),
+        None => Ok(part.middle()),
     };
     let parts = genome.parts.iter().zip(notations).map(genes).collect::<Result<_, String>>()?;
     let candidate = Candidate { parts };
+    let is_there = activity.parts(&candidate, notations);
+    if let Some((part, _)) = genome.parts.iter().zip(is_there).find(|(part, there)| *there && given(part).is_none()) {
+        return Err(format!("it has no {:?}", part.name));
+    }
     genome.check(&candidate)?;
     Ok(candidate)
 }
@@ -116,7 +132,7 @@ mod tests {
             };
             let card = serde_json::json!({"kind": "candidate", "objectives": {}, "genes": said(&drawn)});
             let text = of_file(card.to_string().as_bytes()).unwrap();
-            let read = candidates(&text, &genome, &notations).unwrap();
+            let read = candidates(&text, &genome, &notations, &Activity::default()).unwrap();
             assert_eq!(read.len(), 1);
             assert_eq!(said(&read[0]), said(&drawn));
         }
@@ -126,7 +142,7 @@ mod tests {
     fn candidates_may_be_lists_or_objects() {
         let settings = settings("", &["length = 2"]);
         let (genome, notations) = (settings.genome(), settings.notations());
-        let count = |text: &str| candidates(text, &genome, &notations).map(|all| all.len());
+        let count = |text: &str| candidates(text, &genome, &notations, &Activity::default()).map(|all| all.len());
         assert_eq!(count("[0.5, 1]"), Ok(1));
         assert_eq!(count("[[0.5, 1], {\"x\": [0, 0]}]"), Ok(2));
         assert_eq!(count("{\"x\": [0.25, \"0.5\"]}"), Ok(1));
@@ -166,7 +182,7 @@ mod tests {
         let read = |part: &str, values: &str| {
             let settings = crate::tables::PartSettings::of(&PART.read(&part.replace("; ", "\n")).unwrap());
             let (genome, notation) = (Genome { parts: vec![settings.part()], bounded: true }, settings.notation(true));
-            candidates(values, &genome, &[notation]).map(|_| ())
+            candidates(values, &genome, &[notation], &Activity::default()).map(|_| ())
         };
         let step = "low = 0; high = 1; step = 0.25";
         assert_eq!(read(step, "[0.75]"), Ok(()));

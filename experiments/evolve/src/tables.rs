@@ -71,6 +71,9 @@ settings! {
         step: Ratio = addition real(0, BOUND_MAX, "0"),
         /// The words or numbers to choose from, separated by commas.
         choices: String = addition text(1000, ""),
+        /// The part is there only while another part has one of these values, as in "optimizer = adam, sgd". The other part
+        /// is a choice, a whole number, a bit or a symbol, of length 1. Empty: the part is always there.
+        when: String = addition text(1000, ""),
     }
     check(|part| part.problem().into_iter().collect())
 }

@@ -216,14 +216,14 @@ fn call(
     module: &[u8],
 ) -> Result<Vec<Evaluation>, Refusal> {
     let module = wasm::Module::new(module).map_err(Refusal)?;
-    let notations = settings.notations();
+    let (notations, activity) = (settings.notations(), settings.activity());
     let counts = Counts {
         objectives: settings.objectives().len(),
         constraints: settings.constraints,
         measures: settings.measures,
     };
     let evaluate = |(item, candidate): (&Item, &Candidate)| {
-        let genes = wasm::written(candidate, &notations);
+        let genes = wasm::written(candidate, &notations, &activity);
         let evaluation = module.evaluate(&genes, item.seed, settings.fuel, counts);
         let evaluation = evaluation.map_err(|why| Refusal(format!("candidate {}: {why}", item.id)))?;
         // Fail at once: evaluating the other candidates would only take time.
@@ -255,6 +255,7 @@ pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, notations: &'a [
     Form {
         genome,
         notations,
+        activity: settings.activity(),
         objectives: settings.objectives().len(),
         constraints: settings.constraints,
         measures: settings.measures,

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
+    activity::Activity,
     genome::{Candidate, Genome},
     messages::Evaluation,
     notation::Notation,
@@ -84,6 +85,7 @@ pub(super) struct Form<'a> {
     pub(super) genome: &'a Genome,
     /// What the genes of each part stand for.
     pub(super) notations: &'a [Notation],
+    pub(super) activity: Activity,
     pub(super) objectives: usize,
     pub(super) constraints: usize,
     pub(super) measures: usize,
@@ -212,6 +214,7 @@ impl Asked<'_> {
         let form = Form {
             genome: &genome,
             notations: &notations,
+            activity: Activity::of(parts).unwrap_or_default(),
             objectives: introduction.objectives.len(),
             constraints: introduction.constraints.len(),
             measures: introduction.measures.len(),
@@ -349,9 +352,7 @@ impl Asked<'_> {
 
 impl Question<'_> {
     fn json(&self, form: &Form<'_>) -> Value {
-        let parts = form.genome.parts.iter().zip(form.notations).zip(&self.candidate.parts);
-        let genes: Map<String, Value> =
-            parts.map(|((part, notation), genes)| (part.name.clone(), notation.json(genes))).collect();
+        let genes = form.activity.values(form.genome, form.notations, self.candidate);
         json!({"id": self.id, "seed": format!("{:016x}", self.seed), "genes": genes})
     }
 }
@@ -386,6 +387,7 @@ fn read_genome(text: &str) -> Result<Parts, String> {
     if let Some(name) = twice(&names) {
         return Err(format!("two parts are called {name}: give each its own name"));
     }
+    Activity::of(&parts.0)?;
     match parts.0.iter().map(|part| part.length).sum::<usize>() {
         genes if genes > GENES_MAX => Err(format!("it has {genes} genes, more than {GENES_MAX}")),
         _ => Ok(parts),

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Asked, CANNED_TURNS, LINE_BYTES_MAX, number_of, shown};
 use crate::{
+    activity::Activity,
     algorithm::{Listed as _, OwnAlgorithm, check_answer, own},
     evaluation::Evaluation,
     genome::Genome,
@@ -41,7 +42,7 @@ impl Asked<'_> {
         }
         let line = |number| format!("{{\"batch\":{number},\"ask\":{question}}}");
         let (number, answer) = self.programs.ask(self.name, &line, task.timeout_ms)?;
-        let read = match read(&genome, &notations, number, &answer) {
+        let read = match read(&genome, &notations, &settings.activity(), number, &answer) {
             Ok(read) => read,
             Err(why) => return self.refuse(&format!("gave a wrong answer: {why}; it wrote {}", shown(&answer))),
         };
@@ -161,8 +162,11 @@ fn question(settings: &Settings, genome: &Genome, notations: &[Notation], task: 
     let own = own(&settings.own);
     let given: Value =
         serde_json::from_str(&own.own_settings).map_err(|why| format!("own_settings is not JSON: {why}"))?;
-    let parts: Vec<Value> =
+    let mut parts: Vec<Value> =
         genome.parts.iter().zip(notations).map(|(part, notation)| notation.declaration(part)).collect();
+    for (part, declared) in parts.iter_mut().zip(&settings.genome.0).filter(|(_, declared)| !declared.when.is_empty()) {
+        part["when"] = declared.when.as_str().into();
+    }
     let told = |one: &Individual| -> Result<Value, String> {
         let (candidate, evaluation) = (one.candidate.as_ref(), one.evaluation.as_ref());
         let (candidate, evaluation) = candidate.zip(evaluation).ok_or("a candidate of the last batch has no value")?;
@@ -199,6 +203,7 @@ fn question(settings: &Settings, genome: &Genome, notations: &[Notation], task: 
 fn read(
     genome: &Genome,
     notations: &[Notation],
+    activity: &Activity,
     number: u64,
     answer: &str,
 ) -> Result<Result<AskOutput, String>, String> {
@@ -211,7 +216,7 @@ fn read(
     let state = answer["state"].as_str().ok_or("it has no text \"state\"")?.to_owned();
     let items = answer["items"].as_array().ok_or("it has no list \"items\"")?;
     let candidate = |(index, item): (usize, &Value)| {
-        let read = start::candidate(item.clone(), genome, notations).map(|candidate| candidate.message());
+        let read = start::candidate(item.clone(), genome, notations, activity).map(|candidate| candidate.message());
         read.map_err(|why| format!("candidate {} of its batch: {why}", index + 1))
     };
     let candidates: Result<Vec<_>, String> = items.iter().enumerate().map(candidate).collect();

@@ -4,8 +4,9 @@ use evoxo_common::digest::Digest;
 
 use super::{
     super::{
+        activity::Activity,
         algorithm::{self, Axis, Given, Leaves},
-        genome::Genome,
+        genome::{Candidate, Genome},
         notation::Notation,
         problem::{self, Problem},
         start,
@@ -77,7 +78,8 @@ impl Settings {
         let program = format!("{}{}", self.signature, self.answers);
         let said = (&self.problem, program, &self.module, &self.genome, self.genome().parts);
         let worth = (self.objectives(), self.reference_point(), self.is_noisy());
-        Digest::of(format!("{said:?} {worth:?}").as_bytes())
+        // A genome without conditions keeps the hash that it had before there were any.
+        Digest::of(format!("{said:?} {worth:?}").replace(", when: \"\"", "").as_bytes())
     }
 
     /// The number of constraints of the problem.
@@ -179,7 +181,7 @@ impl Settings {
             grid: self.axes(),
             worthless: self.worthless(),
             // What cannot be read is one of the settings' problems.
-            start: start::candidates(&self.start, &self.genome(), &self.notations()).unwrap_or_default(),
+            start: self.starts().unwrap_or_default(),
         }
     }
 
@@ -222,6 +224,17 @@ impl Settings {
             true => vec![Notation::Plain; self.genome().parts.len()],
             false => self.genome.0.iter().map(|part| part.notation(bounded)).collect(),
         }
+    }
+
+    /// The candidates with which the search begins.
+    pub(super) fn starts(&self) -> Result<Vec<Candidate>, String> {
+        start::candidates(&self.start, &self.genome(), &self.notations(), &self.activity())
+    }
+
+    /// Which parts of a candidate are there.
+    pub(crate) fn activity(&self) -> Activity {
+        // What cannot be read is one of the settings' problems.
+        Activity::of(&self.genome.0).unwrap_or_default()
     }
 
     /// The number in [`Self::target`], with the problem's own sign.

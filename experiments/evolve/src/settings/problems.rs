@@ -4,9 +4,10 @@ use evoxo_common::{rng::Stream, text::counted};
 
 use super::{
     super::{
+        activity::Activity,
         algorithm::{BASELINE, Leaves, having, listed},
         known_front::points,
-        problem, start, wasm,
+        problem, wasm,
         wrong::Wrong,
     },
     GENES_MAX, Name, Settings, objective, twice,
@@ -26,6 +27,7 @@ impl Settings {
             found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
         }
         found.extend(self.names_twice());
+        found.extend(Activity::of(&self.genome.0).err().map(|why| (Name::genome, why)));
         if !found.is_empty() || self.unsigned() {
             return found;
         }
@@ -68,7 +70,7 @@ impl Settings {
         }
         // A program may still have to say what its genome is.
         if self.genome().valid().is_ok()
-            && let Err(why) = start::candidates(&self.start, &self.genome(), &self.notations())
+            && let Err(why) = self.starts()
         {
             found.push((Name::start, why));
         }

@@ -16,7 +16,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, ExternType, FuncType, ValType};
 use wasmparser::{Parser, Payload};
 
-use super::{genome::Candidate, notation::Notation};
+use super::{activity::Activity, genome::Candidate, notation::Notation};
 use limits::MEMORY_BYTES_MAX;
 
 pub(super) use calls::Counts;
@@ -172,11 +172,16 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The genes of a candidate as a module gets them: part after part, each starting at a multiple of 8 bytes, see
-/// [`Notation::bytes`].
-pub(super) fn written(candidate: &Candidate, notations: &[Notation]) -> Vec<u8> {
+/// [`Notation::bytes`]. The bytes of a part that is not there are 0.
+pub(super) fn written(candidate: &Candidate, notations: &[Notation], activity: &Activity) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for (part, notation) in candidate.parts.iter().zip(notations) {
+    let is_there = activity.parts(candidate, notations);
+    for ((part, notation), is_there) in candidate.parts.iter().zip(notations).zip(is_there) {
+        let start = bytes.len();
         bytes.extend(notation.bytes(part));
+        if !is_there {
+            bytes[start..].fill(0);
+        }
         bytes.resize(bytes.len().next_multiple_of(8), 0);
     }
     bytes

@@ -67,7 +67,7 @@ fn a_module_gives_the_same_bits_as_the_built_in_function() {
         let mut rng = evoxo_common::rng::Stream::root(1).word(length as u64).rng();
         for _ in 0..50 {
             let candidate = genome.random(&mut rng);
-            let genes = written(&candidate, &[Notation::Plain]);
+            let genes = written(&candidate, &[Notation::Plain], &Activity::default());
             let wanted = (built_in.evaluate)(&candidate);
             for module in &modules {
                 let evaluation = module.evaluate(&genes, 0, FUEL, COUNTS).unwrap();
@@ -113,7 +113,7 @@ fn genes_are_written_part_after_part() {
         Notation::Words(words),
         Notation::Steps { low: Ratio::ONE, step: half, whole: false },
     ];
-    let bytes = written(&candidate, &notations);
+    let bytes = written(&candidate, &notations, &Activity::default());
     let mut wanted =
         vec![1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'T', b'A', 0, 0, 0, 0, 0, 0];
     wanted.extend((-2_i64).to_le_bytes());
