@@ -284,6 +284,9 @@ mod tests {
         let rows: Vec<String> =
             crate::card::sheet("front", &settings, &found).rows.iter().map(|row| row.join(";")).collect();
         assert_eq!(rows, ["1.0;adam;;;", "1.0;adam;;;", "1.0;sgd;1;0.25;0.75"]);
+        // For the page, whose filters leave out missing values.
+        let shown = crate::card::candidates(&settings, &found[..1]);
+        assert_eq!(Value::from(shown), serde_json::json!([[1.0, "adam", null, null, null]]));
         let why = start::candidates("{\"optimizer\": [\"sgd\"]}", &genome, &notations, &activity).unwrap_err();
         assert_eq!(why, "candidate 1 of start: it has no \"nesterov\"");
     }

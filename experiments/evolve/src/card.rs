@@ -92,7 +92,7 @@ impl Found {
     }
 
     /// The values in a table's columns: objectives, constraints, measures and, if wanted, genes. Those of a part that is not
-    /// there are empty.
+    /// there are null.
     fn row(&self, genome: &Genome, notations: &[Notation], with_genes: bool) -> Vec<Value> {
         let numbers = [&self.objectives, &self.constraints, &self.measures];
         let mut row: Vec<Value> = numbers.into_iter().flat_map(Map::values).cloned().collect();
@@ -103,7 +103,7 @@ impl Found {
                 }
                 Some(Value::Array(genes)) => row.extend_from_slice(genes),
                 Some(word) => row.push(word.clone()),
-                None => row.resize(row.len() + if is_word(part, notation) { 1 } else { part.length }, "".into()),
+                None => row.resize(row.len() + if is_word(part, notation) { 1 } else { part.length }, Value::Null),
             }
         }
         row
@@ -123,7 +123,11 @@ fn read_number(number: &Value) -> String {
 
 /// A number of a card with all digits, or a word.
 fn exact(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::Null => String::new(),
+        Value::String(word) => word.clone(),
+        number => number.to_string(),
+    }
 }
 
 /// The genes of a part, formatted for people.
