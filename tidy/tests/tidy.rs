@@ -53,7 +53,7 @@ fn crates_depend_in_one_direction() {
                 "evoxo-experiments",
             ],
         ),
-        ("worker", &["evoxo-access", "evoxo-common", "evoxo-process", "evoxo-proto", "evoxo-experiments"]),
+        ("worker", &["evoxo-access", "evoxo-common", "evoxo-process", "evoxo-proto"]),
         (
             "cli",
             &[
